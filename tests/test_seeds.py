@@ -231,6 +231,16 @@ def test_what_one_more_seed_may_gain_is_student_s_prediction_interval():
     assert SeedChange.of_seeds(before[:2], after[:2], {"": np.ones(n, bool)})["GroupMatch"].next_gain is None
 
 
+def test_seeds_that_gain_equally_much_on_other_groups_do_not_foretell_the_next_one_to_the_point():
+    """Three seeds each fix another ten of 100 groups: a deviation of 0 would say that the next gains +10.0 to +10.0.
+    By hand: of 30 groups one seed differs, by 2/3 and twice 1/3, squares in all 2/3; 20 over 2 · 99, of a mean of 100."""
+    before, after = np.zeros((3, 100)), np.zeros((3, 100))
+    for seed in range(3):
+        after[seed, 10 * seed : 10 * seed + 10] = 1
+    reach = 4.302653 * 100 * (20 / (2 * 99) / 100) ** 0.5 * (4 / 3) ** 0.5
+    assert _seed_change(before, after).next_gain == pytest.approx((max(10 - reach, 0), 10 + reach), abs=1e-4)
+
+
 def test_seeds_with_the_same_scores_are_named_and_predict_nothing():
     """Four seeds on embeddings that fit one batch are one run: "one more seed may gain +5.0 to +5.0"."""
     before, after = [evaluated([1, 0, 0, 0, 1])] * 3, [evaluated([1, 1, 0, 0, 1])] * 3

@@ -595,6 +595,63 @@ def test_two_seeds_that_agree_by_chance_are_not_taken_for_many():
     assert covered >= 0.93 * repeats  # until now 89.5 %
 
 
+def test_seeds_with_the_same_mean_are_no_surer_than_their_groups_differ():
+    """“55.00 ± 0.00 [50.09, 59.84], gain p 2e-12” of two seeds beside “± 1.41 [45.07, 73.26], p 0.013”.
+
+    By hand: four kinds of groups, 100 each, right in both, one, the other, none of two seeds. Deviations 0.5 of 200
+    groups for both mean squares, 100 / 399; of the seeds 0. So the standard error is √(100 / 399 / 800) with one degree
+    of freedom: t of 0.975 is 12.7062, and p by the arc tangent, as t with one degree is Cauchy's."""
+    seeds = np.repeat([[1, 1, 0, 0], [1, 0, 1, 0]], 100, axis=1)
+    error = np.sqrt(100 / 399 / 800)
+    found = Comparison.over_seeds(np.zeros((2, 400)), seeds)
+    assert found[:3] == pytest.approx((50, 50 - 1270.62 * error, 50 + 1270.62 * error), abs=1e-3)
+    assert found.p_value == pytest.approx(2 * np.arctan(error / 0.5) / np.pi, rel=1e-6)
+    answers = 0.25 / (12.7062 / 1.959964 * error) ** 2  # so many, half of them right, vary as much
+    exact = scipy.stats.beta.ppf(0.025, answers / 2, answers / 2 + 1)
+    accuracy = Estimate.over_seeds(seeds, 50.0)
+    assert accuracy[:3] == pytest.approx((50, 100 * exact, 100 - 100 * exact), abs=1e-3)
+    pairs = Clusters("image", np.repeat(np.arange(200), 2))  # of one kind each: everything counts twice
+    by_pairs = Comparison.over_seeds(np.zeros((2, 400)), seeds, pairs).clustered
+    assert by_pairs.high == pytest.approx(50 + 1270.62 * np.sqrt(50 / 199 / 400), abs=1e-3)
+
+
+def test_seeds_whose_means_differ_by_more_than_their_groups_are_as_they_were():
+    """By hand: of 400 groups the first seed has 210 right, the second 200 of these."""
+    few = np.stack([np.arange(400) < 210, np.arange(400) < 200])
+    found, wide = Comparison.over_seeds(np.zeros((2, 400)), few), scipy.stats.t.ppf(0.975, 399) ** 2
+    seeds = 400 * 2 * 0.0125**2
+    units = 2 * (200 * 0.4875**2 + 10 * 0.0125**2 + 190 * 0.5125**2) / 399
+    rest = 2 * (390 * 0.0125**2 + 10 * 0.4875**2) / 399
+    assert seeds > rest
+    reach = 100 * np.sqrt((12.7062**2 * seeds + wide * (units - rest)) / 800)
+    assert found.high == pytest.approx(51.25 + reach, abs=1e-3)
+
+
+def test_seeds_that_never_differ_have_the_interval_over_their_groups():
+    one = np.arange(400) < 220
+    found = Comparison.over_seeds(np.zeros((2, 400)), np.stack([one, one]))
+    alone = compare(np.zeros(400), one)
+    assert (found.low, found.high) == pytest.approx((alone.low, alone.high), abs=0.3)
+    assert found.p_value == pytest.approx(alone.p_value, abs=1e-9)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.parametrize("common", [0.0, 0.06])
+def test_intervals_and_tests_of_few_seeds_keep_their_level(count, common):
+    """Groups gain with a chance of their own, every seed draws each anew, and all of a seed's may shift together."""
+    rng, repeats = np.random.default_rng(count), 400
+    covered = missed = 0
+    for _ in range(repeats):
+        up = np.clip(rng.beta(1, 3, 100) + common * rng.normal(size=(count, 1)), 0, 1)
+        found = Comparison.over_seeds(np.zeros((count, 100)), rng.random((count, 100)) < up)
+        covered += found.low <= 25 <= found.high
+        even = np.where(rng.random((count, 100)) < 0.5 + common * rng.normal(size=(count, 1)), 1, -1)
+        even = even * (rng.random(100) < 0.3)  # gains and losses alike: nothing changes in the mean
+        missed += Comparison.over_seeds(np.maximum(-even, 0), np.maximum(even, 0)).p_value <= 0.05
+    noise = 2.5 * np.sqrt(0.05 * 0.95 / repeats)
+    assert covered / repeats >= 0.95 - noise and missed / repeats <= 0.05 + noise
+
+
 def test_a_few_questions_asked_again_are_told_from_chance_by_chance_in_2_5_percent():
     """Six questions of fifteen groups each among 110 of one, one caption of four: summed over all outcomes. The
     interval by cluster that trusts the clusters' own variance lay below chance in 6.0 %."""

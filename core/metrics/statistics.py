@@ -498,8 +498,16 @@ def _two_sources(
     """Variance, with its caution, of a mean over seeds and groups, from (seeds, n) distances to that mean.
 
     Mean squares of a two-way layout without repetition (Searle, Casella and McCulloch, Variance Components, 1992,
-    chapter 4). Each source has the quantile of its own degrees of freedom (Graybill and Wang, JASA 75, 1980): one
-    quantile for their sum (Satterthwaite) takes two seeds that agree by chance for many.
+    chapter 4), both effects random: over s seeds and n groups the mean has the variance
+
+        (max(MS_seeds, MS_rest) + max(MS_groups - MS_rest, 0)) / (s n).
+
+    MS_seeds has the mean n var_seeds + var_rest, and so never one below that of MS_rest; where it comes out below, the
+    seeds' means agree by luck, as two seeds do that have other groups right but equally many. Its degrees of freedom
+    stay s - 1 then, so that luck does not pass for precision. Where no group differs between seeds both are 0, and the
+    variance is that over groups. Each source has the quantile of its own degrees of freedom (Graybill and Wang, JASA
+    75, 1980): one quantile for their sum (Satterthwaite, Biometrics Bulletin 2, 1946) takes two seeds that agree by
+    chance for many.
     """
     seeds, n = off.shape
     sums = off if labels is None else np.stack([_sums(labels, row) for row in off]) * (labels.max() + 1) / n
@@ -514,7 +522,8 @@ def _two_sources(
         square_units - square_rest, 0.0
     )  # what units differ by beside the rest, which seeds have too
     wide = caution(freedom) if square_units else 0.0
-    both = caution(seeds - 1) * square_seeds + (wide * beyond if beyond else 0.0)
+    apart = max(square_seeds, square_rest)
+    both = caution(seeds - 1) * apart + (wide * beyond if beyond else 0.0)
     return float(max(both, wide * square_units)) / (seeds * units)
 
 

@@ -372,17 +372,30 @@ def _seed_change(before: np.ndarray, after: np.ndarray) -> SeedChange:
         broken.sum(axis=1).tolist(),
         int(fixed.all(axis=0).sum()),
         int(broken.all(axis=0).sum()),
-        _next_gain(gains, 100 * float(before.mean())),
+        _next_gain(gains, 100 * float(before.mean()), _least_deviation(100 * change)),
         over_groups=compare(np.zeros(before.shape[1]), change.mean(axis=0)),
     )
 
 
-def _next_gain(gains: np.ndarray, before: float) -> tuple[float, float] | None:
-    """Where one more gain falls in 95 of 100 cases: mean ± t s √(1 + 1/n), and never beyond 0 and 100 % right."""
+def _least_deviation(change: np.ndarray) -> float:
+    """By how much means of seeds differ, at the least, whose groups change by (seeds, n): as in `_two_sources`, seeds
+    that gain equally much on other groups do so by luck."""
+    seeds, n = change.shape
+    if seeds < 2 or n < 2:
+        return 0.0
+    rest = change - change.mean(axis=1, keepdims=True) - change.mean(axis=0) + change.mean()
+    return float(np.sqrt((rest**2).sum() / ((seeds - 1) * (n - 1) * n)))
+
+
+def _next_gain(gains: np.ndarray, before: float, least: float = 0.0) -> tuple[float, float] | None:
+    """Where one more gain falls in 95 of 100 cases: mean ± t s √(1 + 1/n), and never beyond 0 and 100 % right.
+
+    least : what s is at least (`_least_deviation`); 0 where only the means are known.
+    """
     n = len(gains)
     if n < _TELLING_SEEDS:
         return None
-    reach = scipy.special.stdtrit(n - 1, 0.975) * gains.std(ddof=1) * np.sqrt(1 + 1 / n)
+    reach = scipy.special.stdtrit(n - 1, 0.975) * max(gains.std(ddof=1), least) * np.sqrt(1 + 1 / n)
     low, high = float(gains.mean() - reach), float(gains.mean() + reach)
     return max(low, -before), min(high, 100 - before)
 
