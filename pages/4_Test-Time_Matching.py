@@ -45,7 +45,7 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
     with start_place:
         warning = "" if run.wrong else ttm_preview.unreached_line(run.job, evaluation)
         is_measured = ttm_example.is_measured(run.job, evaluation)
-        forecast, without_runs = ttm_preview.forecast_lines(run.job, selection, is_measured)
+        forecast = ttm_preview.forecast_line(run.job, selection, is_measured)
         start_buttons(store, run, forecast, warning)
     with example:
         ttm_example.section(store, run.job, evaluation)
@@ -56,8 +56,6 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
         with st.expander("What this run would train on", icon=":material/timeline:"):
             st.caption(f"**This run:** {escape_markdown(run.job.describe())}")
             ttm_preview.preview(run.job, evaluation)
-            if without_runs:
-                st.caption(escape_markdown(without_runs))
     ttm_shifts.section()
     ledger.shipped_section()
 

@@ -234,7 +234,7 @@ def test_simplematch_ends_with_what_changed_as_ttm_does():
         "GroupScore",
         "GroupMatch",
     ]
-    assert "One seed: its interval is over groups alone. Add seeds before you quote it." in rows
+    assert "One seed: its interval is over groups alone. Add seeds and quote their mean." in rows
 
 
 def test_one_group_is_no_groups_and_one_metric_has_one_row(tmp_path):

@@ -119,7 +119,14 @@ def test_the_verdict_is_read_off_the_interval(low, high, says):
         ),
         (TTMRun.of("scenes/left-right", "builtin/clip", options={"epochs": 7}), "preset 'builtin'"),
         (TTMRun.of("scenes/left-right", "builtin/clip", oracle=True), "preset 'builtin'"),
-        (TTMRun.of("scenes/left-right", "builtin/clip", groups=20), "all groups"),
+        (
+            TTMRun.of("scenes/left-right", "builtin/clip", groups=20),
+            "forecasts are based on runs with all groups alone",
+        ),
+        (
+            TTMRun.of("scenes/left-right", "builtin/clip", groups=20, options={"epochs": 7}),
+            "runs with the unchanged preset 'builtin' and all groups alone",
+        ),
         (SimpleMatchRun.of("scenes/left-right", "builtin/clip"), "test-time matching"),
     ],
 )

@@ -22,6 +22,7 @@ import ui
 from core.base.text import _signed, p_digits
 from core.cli import app as cli
 from core.datasets import load
+from core.exchange.run_table import _Result
 from core.exchange.seeds import SeedResult
 from core.exchange.uploads import UploadStore
 from core.figures.group_slide import change_svg
@@ -53,7 +54,7 @@ from ui.selection import group_title
 from ui.ttm_example import measured_gains
 from ui.ttm_run import _notes
 from ui.ttm_shifts import _table, measured_runs
-from ui.ttm_sweep import _results_table
+from ui.ttm_sweep import _results_table, spread
 
 TTM, GROUPS = "pages/4_Test-Time_Matching.py", "pages/1_Groups.py"
 
@@ -88,7 +89,7 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     ]
     assert "forecast" not in beside and "Forecast from" not in plain(test)
     (fold,) = [each for each in test.expander if each.label == "What this run would train on"]
-    assert any("From the scores alone" in each.value for each in fold.caption)
+    assert not any("forecast" in each.value for each in fold.caption)  # one expectation of a run
     assert any(each.label.startswith("Where it helps and where it harms") for each in test.expander)
     # The page opens on the set that gains most; that others lose was in the fold alone.
     table = _table()
@@ -97,7 +98,10 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     assert falls > 20 and f"{of}, it rises on {rises} and falls on {falls}: see" in plain(test)
     fine(test.slider(key="share").set_value(50).run())
     assert "selects 150 of 300 groups" in plain(test)
-    assert "No forecast for this run: forecasts are based on runs of" in plain(test)
+    assert (
+        "No forecast for this run: forecasts are based on runs with the unchanged preset 'builtin' alone"
+        in plain(test)
+    )
     fine(test.selectbox(key="preset").set_value("winoground/clip-b16").run())
     assert test.number_input(key="tau1").value == 0.9 and test.number_input(key="epochs").value == 30
     assert test.number_input(key="lr").value == 2e-5
@@ -110,7 +114,9 @@ def test_a_finished_run_has_both_chance_levels_of_group_score(app):
     """A note said that of memorised matchings GroupScore's chance level is GroupMatch's; the card had 16.7 % alone."""
     test = app(TTM, run=EXAMPLE_ID)
     said = [each.value.replace("\u00a0", " ") for each in test.caption]
-    (of_group_score,) = (each for each in said if "Chance of memorised matchings 50.0 %" in each)  # alone
+    (of_group_score,) = (
+        each for each in said if "50.0 % if matchings at random are memorised" in each
+    )  # alone
     assert "Chance 16.7 %" in of_group_score
 
 
@@ -1161,7 +1167,7 @@ def test_the_first_sentence_of_a_run_is_the_metric_to_quote_and_a_rise_of_groups
     found = {"GroupScore": _change(30, 0.001), "GroupMatch": _change(8, 0.01)}
     (head, rest), (none, score) = _changes_told(found)
     assert head == "GroupMatch rises by more than chance explains:" and rest.endswith(
-        "This is the metric to quote."
+        "This is the metric that counts."
     )
     assert not none and "memorises its own matchings: +30.0 points (95 % interval" in score
     parts = {f"{label}, adapted groups": change for label, change in found.items()}
@@ -1226,6 +1232,30 @@ def test_the_table_of_seeds_has_the_interval_of_every_mean(app, made, monkeypatc
     assert (row["group_match_low"], row["group_match_high"]) == (round(first.low, 2), round(first.high, 2))
 
 
+def test_a_run_of_few_groups_says_first_what_it_can_show_and_promises_nothing_of_all_groups(app):
+    """“Measured: GroupMatch 66.7 → 79.6 %” stood over a run of 40 groups, which came to −2.5 points, and a small grey
+    line said that no forecast was made as it was not the unchanged preset, which it was."""
+    few = app(TTM, set="scenes/left-right", n="40")
+    said, boxes = plain(few), [each.label for each in few.expander]
+    runs = measured_runs("builtin/clip", "scenes/left-right", (2, 2))
+    gains = [np.subtract(*(run[at]["metrics"]["group_match"]["value"] for at in (-1, 0))) for run in runs]
+    least = Comparison.detectable_difference(40, np.mean(gains))
+    assert (
+        f"With 40 groups only a change of GroupMatch of about {least:.0f} points or more can be told" in said
+    )
+    assert "Nothing was measured with so few." in said and "Measured: GroupMatch" not in said
+    assert "What came out with all 300 groups, not 40" in boxes
+    assert "No forecast for this run: forecasts are based on runs with all groups alone" in said
+    every = app(TTM, set="scenes/left-right")
+    assert "can be told from chance" not in plain(every) and "Measured: GroupMatch" in plain(every)
+
+
+def test_seeds_that_agree_in_a_mean_have_their_deviation_of_0_and_one_model_has_none():
+    """“55.0 %” stood beside “67.1 ± 0.9 %” and looked like one run."""
+    alike = _Result(55.0, 46.1, 63.7, 16.7, 0, 0.0, 2)
+    assert spread(alike) == "55.0 ± 0.0 %" and spread(alike._replace(sd=None)) == "55.0 %"
+
+
 def test_a_visit_that_asks_for_nothing_opens_a_set_on_which_the_preset_gains(app):
     """The first run of a lecture was on a set that the preset lowers; a chosen set and a number stay as they are."""
     first = app(TTM)
@@ -1247,11 +1277,12 @@ def test_a_finished_run_says_that_it_is_one_seed_and_what_another_would_have(app
     reach = scipy.stats.t.ppf(0.975, 3) * deviation * np.sqrt(1 + 1 / 4)
     assert len(gains) == 4
     told = (
-        "One seed: its interval is over groups alone. Another seed would probably have "
-        f"+{mean - reach:.1f} to +{mean + reach:.1f} points of GroupMatch (mean of 4 measured: +{mean:.1f}): add seeds "
-        "before you quote."
+        "One seed: its interval is over groups alone. A seed would probably have "
+        f"+{mean - reach:.1f} to +{mean + reach:.1f} points of GroupMatch, by runs of this set that were measured "
+        f"before (mean of 4 measured: +{mean:.1f}; this one is inside of that). Add seeds and quote their mean."
     )
-    assert told in said and "This is the metric to quote." in said and "gain to quote" not in said
+    assert told in said and "This is the metric that counts." in said and "to quote" not in said
+    assert "Forecast from the scores" not in said  # a second one, "-6 to +14 points", of which it was outside
     assert told in given[-1]["report"]().decode()
     job = TTMRun.of("scenes/left-right", "builtin/clip")
     outside = _one_seed_told(*measured_gains(job, (2, 2)), mean + reach + 0.1)
@@ -1260,7 +1291,7 @@ def test_a_finished_run_says_that_it_is_one_seed_and_what_another_would_have(app
     other = {"lr": 1e-5}
     for own in ({"options": other}, {"groups": 40}):
         found = measured_gains(TTMRun.of("scenes/left-right", "builtin/clip", **own), (2, 2))
-        alone = "One seed: its interval is over groups alone. Add seeds before you quote it."
+        alone = "One seed: its interval is over groups alone. Add seeds and quote their mean."
         assert _one_seed_told(*found, 12.0) == _one_seed_told() == alone
 
 

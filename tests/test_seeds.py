@@ -233,7 +233,7 @@ def test_what_one_more_seed_may_gain_is_student_s_prediction_interval():
 
 def test_seeds_that_gain_equally_much_on_other_groups_do_not_foretell_the_next_one_to_the_point():
     """Three seeds each fix another ten of 100 groups: a deviation of 0 would say that the next gains +10.0 to +10.0.
-    By hand: of 30 groups one seed differs, by 2/3 and twice 1/3, squares in all 2/3; 20 over 2 · 99, of a mean of 100."""
+    By hand: in 30 groups one seed differs, squares in all 2/3; 20 over 2 · 99, of a mean of 100."""
     before, after = np.zeros((3, 100)), np.zeros((3, 100))
     for seed in range(3):
         after[seed, 10 * seed : 10 * seed + 10] = 1

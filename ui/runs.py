@@ -286,7 +286,8 @@ def _live_section(
             st.rerun()
         if any(run.live for run in runs):
             st.session_state[WATCHED] = ids[0]
-        with st.container(key="watched-controls" if is_watched(ids[0]) else None):
+        # The place of the bar is kept for the verdict alone: where that stands below, it would be blank.
+        with st.container(key="watched-controls" if verdict is not None and is_watched(ids[0]) else None):
             controls(store, runs)
             ended = is_watched(ids[0]) and not any(run.live for run in runs)
             if ended and verdict is not None and (said := verdict(runs)):
@@ -393,7 +394,7 @@ def accuracy_card(
         meaning = label_and_meaning(metric)[1]
         st.metric(label, f"{_pct(now.value)} %", help=meaning, **change)
         shown = metric_line(now) if before is None else _beside_before(now, before)
-        level = "" if memorised is None else f"  \nChance of memorised matchings {_pct(memorised)} %"
+        level = "" if memorised is None else f"  \n{_pct(memorised)} % if matchings at random are memorised"
         st.caption(shown + unbroken(level))
 
 

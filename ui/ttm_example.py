@@ -17,7 +17,7 @@ from core.exchange.example import ARCHIVE
 from core.figures.text import escape_markdown, metric_line
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
-from core.metrics.statistics import Estimate
+from core.metrics.statistics import Comparison, Estimate
 from core.runs.store import RunStore
 from core.ttm.records import _next_gain
 from core.ttm.run import AdaptationRun, TTMRun
@@ -38,7 +38,7 @@ def section(store: RunStore, job: AdaptationRun, evaluation: Evaluation) -> None
     """
     runs = _measured(job, evaluation)
     if runs:
-        _of_selection(runs, *_before(job))
+        _of_selection(runs, *_before(job), job.groups)
     elif not any(
         run.status == "finished" and run.kind in KINDS and not run.is_example for run in store.list()
     ):
@@ -92,11 +92,46 @@ def _before(job: AdaptationRun) -> tuple[Estimate, int]:
     return found
 
 
-def _of_selection(runs: Sequence[Sequence[Mapping[str, Any]]], before: Estimate, groups: int) -> None:
+def few_groups_line(job: AdaptationRun, evaluation: Evaluation) -> str:
+    """Of a run of fewer groups than those that were measured: what it can show, before what the others did; "" of a run
+    of all of them. Markdown.
+
+    Two models differ on at least as many groups as the measured gain is of, all of them to one side: the best case.
+    """
+    runs = _measured(job, evaluation)
+    if not runs or not job.groups:
+        return ""
+    ends = group_match_ends(runs)
+    least = Comparison.detectable_difference(job.groups, abs(float((ends[:, 1] - ends[:, 0]).mean())))
+    groups, label = counted(job.groups, "group"), METRICS[GROUP_MATCH].label
+    shown = (
+        f"{groups} cannot tell any change of {label} from chance"
+        if least is None
+        else f"With {groups} only a change of {label} of about {least:.0f} points or more can be told from chance"
+    )
+    return (
+        f"**{shown}** (McNemar's exact test at 5 %, 80 % power, at best). Nothing was measured with so few."
+    )
+
+
+def _of_selection(
+    runs: Sequence[Sequence[Mapping[str, Any]]], before: Estimate, groups: int, few: int | None
+) -> None:
     """Mean curves with one standard deviation over seeds, and what they come to, whatever the form now asks for.
 
-    before : of those runs; groups : how many they are of.
+    before : of those runs; groups : how many they are of. few : how many a run of fewer has, of which this is no
+    promise: folded, and named as what it is.
     """
+    place = (
+        st.expander(f"What came out with all {groups} groups, not {few}", icon=":material/show_chart:")
+        if few
+        else st.container()
+    )
+    with place:
+        _figure_and_words(runs, before, groups)
+
+
+def _figure_and_words(runs: Sequence[Sequence[Mapping[str, Any]]], before: Estimate, groups: int) -> None:
     values = np.array([[step["metrics"][GROUP_MATCH]["value"] for step in steps] for steps in runs])
     iterations = values.shape[1] - 1
     said = f"{_measured_line(values, before)}{_memorised_line(runs)}"

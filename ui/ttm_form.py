@@ -355,7 +355,7 @@ FEW_GROUPS = (40, 100)  # of a quick try
 def group_count(place: Any, total: int) -> int:
     """How many groups a run has: beside the preset, as fewer of them are the quickest try. A number is typed, or
     chosen below it; an empty field is all, and so is more than there are, which is said."""
-    label, more = "Number of groups", {"help": HELP["n"], "placeholder": "number"}
+    label, more = "Number of groups", {"help": HELP["n"], "placeholder": f"all {total}"}
     field = place.container(key="group-count", gap="xxsmall")
     count = number(field, label, 1, None, None, key="n", **more)
     if count is not None and count > total:
@@ -434,6 +434,7 @@ def _plan(
             return None
         fields = _ConfigFields(pick_preset(middle, kind, subject), subject.evaluation.matches.margin)
         count = group_count(few, len(subject.groups))
+        few_place = st.container()
         short = st.container(key="measured-short")  # for phones: the figure of it is a screen further down
         if warning := preset_warning(subject.model, subject.benchmark):
             st.caption(escape_markdown(warning))
@@ -445,6 +446,8 @@ def _plan(
         f"{subject.title}{' · SimpleMatch' if kind == 'simplematch' else ''}{' · oracle' if oracle else ''}"
     )
     evaluation = subject.evaluation if allowed.all() else subject.evaluation.select(allowed)
+    if line := ttm_example.few_groups_line(job, evaluation):
+        few_place.markdown(unbroken(line))
     if line := _measured_short(job, evaluation):
         short.caption(line)
     return PlannedRun(job, title, count, wrong), evaluation
@@ -461,7 +464,10 @@ def _measured_short(job: AdaptationRun, evaluation: Evaluation) -> str:
     assert before is not None  # where runs ship, the scores before them do too
     spread = f" ± {_pct(np.std(ends, ddof=1))}" if len(ends) > 1 else ""
     said = f"{METRICS[GROUP_MATCH].label} {_pct(before.value)} → {_pct(float(np.mean(ends)))}{spread} %"
-    of = f"{counted(len(ends), 'run')} of all {groups} groups, shown below"
+    number = counted(len(ends), "run")
+    if job.groups:  # of fewer this is no promise
+        return unbroken(f"With all {groups} groups: {said} ({number}). Before: {metric_line(before)}.")
+    of = f"{number} of all {groups} groups, shown below"
     return unbroken(f"**Measured: {said}** ({of}). Before: {metric_line(before)}.")
 
 

@@ -19,19 +19,13 @@ from ui.loaders import evaluate
 from ui.selection import Selection
 
 
-def forecast_lines(job: AdaptationRun, selection: Selection, is_measured: bool) -> tuple[str, str]:
-    """What the run is likely to change, before it is started, and what is told of that where it has room. Where the
-    page shows what such runs on this set did (is_measured), those count, and one expectation stands beside Start."""
+def forecast_line(job: AdaptationRun, selection: Selection, is_measured: bool) -> str:
+    """What the run is likely to change, before it is started. Where the page shows what such runs on this set did
+    (is_measured), those are the one expectation, before the run and after it."""
     found = Forecast.of(job, lambda model: evaluate(selection, model).scores)
     if not is_measured or isnan(found.gain):  # or with other settings than those that were measured
-        return true_minus(found._replace(runs=0).sentence() if is_measured else found.sentence()), ""
-    return (
-        "What such runs changed was measured on this very set, below.",
-        true_minus(
-            f"From the scores alone, without labels, the forecast would be {found.span} points of GroupMatch; what "
-            "such runs on this set did counts for more."
-        ),
-    )
+        return true_minus(found._replace(runs=0).sentence() if is_measured else found.sentence())
+    return "What such runs changed was measured on this very set, below."
 
 
 def unreached_line(job: AdaptationRun, evaluation: Evaluation) -> str:

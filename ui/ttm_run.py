@@ -148,8 +148,11 @@ def _sections(run: Run) -> list[str]:
 
 
 def forecast_check(run: Run, steps: Sequence[Mapping[str, Any]]) -> None:
-    """What was forecast from the first scores, beside what came; nothing of a run that it does not speak of."""
+    """What was forecast from the first scores, beside what came; nothing of a run that it does not speak of, nor where
+    measured runs of the very set were the expectation before the start, which the verdict judges."""
     job = adaptation(run.config)
+    if len(measured_gains(job, _shape(steps))[0]):
+        return
     own = evaluation_at(run.id, 0, run.attempt, run)
 
     def scores_of(model: str) -> np.ndarray:
@@ -235,9 +238,13 @@ def _of_one_seed(run: Run, records: Sequence[Mapping[str, Any]]) -> str:
         return ""
     if SeedGroup.of_run(RunStore(), run):
         return _SEED_OF_SEVERAL
-    m, k = map(int, records[0]["shape"].split("x"))
-    gains, start = measured_gains(job, (m, k))
+    gains, start = measured_gains(job, _shape(records))
     return _one_seed_told(gains, start, _change_in_points(before["value"], after["value"]))
+
+
+def _shape(records: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+    m, k = map(int, records[0]["shape"].split("x"))
+    return m, k
 
 
 def _notes(records: Sequence[Mapping[str, Any]]) -> list[str]:

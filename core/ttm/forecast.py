@@ -134,12 +134,17 @@ def _outside(run: AdaptationRun, fitted: Mapping[str, Any] | None) -> str:
         models = " and ".join(fitted["models"])
         return f"forecasts are based on runs of {models} on the built-in sets, and made for such runs alone."
     own = {**run.settings.to_dict(), "seed": 0}
-    changed = own != PRESETS["builtin"].config.to_dict() or run.oracle
-    if not isinstance(run, TTMRun) or changed or run.adapt_on or run.groups or run.tags:
-        return (
-            "forecasts are based on runs of test-time matching with all groups and the unchanged preset 'builtin', and "
-            "made for such runs alone."
-        )
+    other = {
+        "test-time matching": not isinstance(run, TTMRun),
+        "the unchanged preset 'builtin'": own != PRESETS["builtin"].config.to_dict() or bool(run.oracle),
+        "all groups": bool(run.groups or run.tags),
+        "one part, without a transfer check": run.adapt_on is not None,
+    }
+    missed = [what for what, is_other in other.items() if is_other]
+    if other["test-time matching"]:  # whose settings are others anyway
+        missed = missed[:1]
+    if missed:
+        return f"forecasts are based on runs with {' and '.join(missed)} alone, and this run is another."
     return ""
 
 

@@ -27,9 +27,10 @@ _MEMORISED = (
     "GroupScore rises towards GroupMatch as the model memorises its own matchings; only a rise of GroupMatch is a real "
     "gain."
 )
-_METRIC_QUOTED = "This is the metric to quote."
+_METRIC_QUOTED = "This is the metric that counts."
 _MEAN_QUOTED = "This mean, with its interval, is the gain to quote."
 _ONE_SEED = "One seed: its interval is over groups alone."
+_QUOTE_MEAN = "Add seeds and quote their mean."
 _SEED_OF_SEVERAL = "One seed of several: quote their mean, with its interval over seeds and groups."
 _ALSO_RISES = "GroupScore rises, too, as it does while the model memorises its own matchings:"
 _CEILING = (
@@ -221,13 +222,15 @@ def _one_seed_told(
     """
     one_more = _next_gain(np.asarray(gains), before)
     if one_more is None:
-        return f"{_ONE_SEED} Add seeds before you quote it."
+        return f"{_ONE_SEED} {_QUOTE_MEAN}"
     low, high = one_more
     mean = f"mean of {len(gains)} measured: {_signed(float(np.mean(gains)))}"
-    outside = "" if change is None or low <= change <= high else "; this one is outside of that"
+    judged = (
+        "" if change is None else f"; this one is {'inside' if low <= change <= high else 'outside'} of that"
+    )
     return (
-        f"{_ONE_SEED} Another seed would probably have {_signed_range(low, high)} points of GroupMatch ({mean}"
-        f"{outside}): add seeds before you quote."
+        f"{_ONE_SEED} A seed would probably have {_signed_range(low, high)} points of GroupMatch, by runs of this set "
+        f"that were measured before ({mean}{judged}). {_QUOTE_MEAN}"
     )
 
 
