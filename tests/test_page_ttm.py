@@ -84,6 +84,7 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     assert "selects 60 of 300 groups" in plain(test)  # 20 %
     # It gave -6 to +14 as a forecast, and a line below, of measured runs, +7.5 to +18.3.
     lines = [each.value.replace("\\", "") for each in test.caption]
+    assert "Chosen for the built-in sets and builtin/clip" in lines  # “builtin” told nothing
     (beside,) = [
         line for line in lines if "What such runs changed was measured on this very set, below." in line
     ]
@@ -606,6 +607,8 @@ def test_a_watched_run_that_has_ended_compares_its_ends_once(app, made, monkeypa
     asked.clear()
     fine(test.run())
     assert len(asked) == 1
+    said = plain(test)
+    assert said.count("GroupMatch is not shown to change") + said.count("GroupMatch did not change") <= 1
     # As long as what stood there while it worked: on a phone the curves below moved up by a line.
     assert "This one has ended and is kept in Runs" in plain(test)
 

@@ -224,8 +224,11 @@ def controls(store: VisitorStore, runs: Sequence[Run]) -> None:
                 st.badge(f"{count} {status}", icon=icon, color=colour)
         kind_badges(runs[0].config)
         mine = [run for run in runs if store.owns(run)]
+        # A place that is emptied at once: a button that only fell away stood beside "finished" till all was drawn.
+        stopping = st.empty()
         if any(run.status in STOPPABLE for run in mine):
-            stop_button(store, mine)
+            with stopping:
+                stop_button(store, mine)
         if any(run.resumable for run in mine):
             resume_button(store, mine, type="primary")
     before = runs_before(store, runs)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from core.figures.text import escape_markdown
 from core.runs.models import origin
 from core.ttm.config import PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig, default_preset
 from core.ttm.defaults import foreign_model, of_variant, preset_target
@@ -107,9 +108,22 @@ def pick_preset(place: Any, kind: str, subject: AdaptationInput) -> TrainConfig:
         st.session_state["preset"] = suited
         use_preset()
     more: dict[str, Any] = {"on_change": use_preset, "help": HELP, "bind": "query-params"}
-    config = PRESETS[place.selectbox("Preset", names, key="preset", **more)].config
+    name = place.selectbox("Preset", names, key="preset", **more)
+    place.caption(escape_markdown(_made_for(name)))
+    config = PRESETS[name].config
     linked = st.session_state.get("variant", st.query_params.get("variant"))
     return config.updated({"variant": linked}) if kind == "ttm" and linked in VARIANTS[:2] else config
+
+
+def _made_for(name: str) -> str:
+    """What a preset is for, as its name alone does not tell: `Chosen for the built-in sets and builtin/clip`."""
+    preset = PRESETS[name]
+    if preset.dataset == preset.model == "any":
+        return "A start for any set and any model"
+    sets = {"any": "any set", "scenes/*": "the built-in sets"}
+    flat = "/*@global" in preset.dataset
+    of = "the built-in sets, all pairs at once" if flat else sets.get(preset.dataset, preset.dataset)
+    return f"Chosen for {of} and {preset.model}"
 
 
 def preset_source() -> str:

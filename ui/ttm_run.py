@@ -44,6 +44,7 @@ from core.ttm.records import (
     _gain_first,
     _one_seed_told,
     _rise_told,
+    _what_rises_mean,
     divergence,
 )
 from core.ttm.records import changes as paired_changes
@@ -200,17 +201,24 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
 def _came_out(run: Run, records: Sequence[Mapping[str, Any]], compared: Mapping[str, Comparison]) -> None:
     """What a run that is over has changed, in sentences, and links to the parts of its page."""
     if compared:
-        change_lines(compared, [*filter(None, (_ended_early(run, records), _of_one_seed(run, records)))])
+        more = [*filter(None, (_ended_early(run, records), _of_one_seed(run, records)))]
+        change_lines(compared, more, said=len(_first_said(compared)) if is_watched(run.id) else 0)
     if run.status == "finished":
         contents_line(_sections(run))
 
 
 def _verdict(runs: Sequence[Run]) -> str:
-    """Of a finished run what changed in the metric to quote; the rest stands below the curves."""
+    """Of a finished run what changed in the metric to quote, and what a rise of GroupScore is worth; the rest stands
+    below the curves."""
     (run,) = runs
     compared = run_changes(run) if run.status == "finished" and run.done else {}
-    told = [_change_told(*change) for change in _gain_first(compared).items()]
-    return true_minus("".join(head_and_rest(told[:1])))
+    told = _first_said(compared)
+    return true_minus("  \n".join(head_and_rest([*told, *[("", _what_rises_mean(compared))] * bool(told)])))
+
+
+def _first_said(compared: Mapping[str, Comparison]) -> list[tuple[str, str]]:
+    """The sentence that a run which was watched has where its bar was, in the order in which pages tell all."""
+    return [_change_told(*change) for change in _gain_first(compared).items()][:1]
 
 
 def _ended_early(run: Run, records: Sequence[Mapping[str, Any]]) -> str:
@@ -382,9 +390,15 @@ def _compared(run_id: str, done: int, attempt: int, every_metric: bool, _run: Ru
     return of(before, after, parts)
 
 
-def change_lines(compared: Mapping[str, Comparison], more: Sequence[str] = ()) -> None:
-    """What a run that is over has changed, and whether that is more than noise: a line for each metric, and more."""
-    lines = [*head_and_rest(_changes_told(compared)), *map(escape_markdown, more)]
+def change_lines(compared: Mapping[str, Comparison], more: Sequence[str] = (), said: int = 0) -> None:
+    """What a run that is over has changed, and whether that is more than noise: a line for each metric, and more.
+
+    said : how many of the first stand above already, and with them what a rise is worth (`_verdict`).
+    """
+    told = _changes_told(compared)
+    if said:
+        told = [each for each in told[said:] if each[1] != _what_rises_mean(compared)]
+    lines = [*head_and_rest(told), *map(escape_markdown, more)]
     st.markdown(unbroken(true_minus("  \n".join(lines))))
 
 
