@@ -1253,6 +1253,15 @@ def test_a_run_of_few_groups_says_first_what_it_can_show_and_promises_nothing_of
     assert "can be told from chance" not in plain(every) and "Measured: GroupMatch" in plain(every)
 
 
+def test_the_cards_of_several_seeds_have_both_chance_levels_of_group_score(app, made):  # noqa: F811
+    """“chance 16.7 %” stood beside a GroupScore that had been memorised; what that is worth was folded."""
+    said = [
+        each.value.replace("\u00a0", " ").replace("\u2060", "") for each in app(TTM, run=made.group).caption
+    ]
+    (of_group_score,) = (each for each in said if "50.0 % if matchings at random are memorised" in each)
+    assert "Mean of" in of_group_score and "chance 16.7 %" in of_group_score
+
+
 def test_seeds_that_agree_in_a_mean_have_their_deviation_of_0_and_one_model_has_none():
     """“55.0 %” stood beside “67.1 ± 0.9 %” and looked like one run."""
     alike = _Result(55.0, 46.1, 63.7, 16.7, 0, 0.0, 2)

@@ -397,8 +397,12 @@ def accuracy_card(
         meaning = label_and_meaning(metric)[1]
         st.metric(label, f"{_pct(now.value)} %", help=meaning, **change)
         shown = metric_line(now) if before is None else _beside_before(now, before)
-        level = "" if memorised is None else f"  \n{_pct(memorised)} % if matchings at random are memorised"
-        st.caption(shown + unbroken(level))
+        st.caption(shown + memorised_words(memorised))
+
+
+def memorised_words(chance: float | None) -> str:
+    """The line of a card with the chance level of GroupScore once a model has memorised its matchings; "" of None."""
+    return "" if chance is None else unbroken(f"  \n{_pct(chance)} % if matchings at random are memorised")
 
 
 def _beside_before(now: Estimate, before: Estimate) -> str:

@@ -30,7 +30,7 @@ from core.exchange.seeds import SeedResult
 from core.figures.text import label_and_meaning
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import GROUP_MATCH, METRICS, headline_metrics
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, headline_metrics
 from core.metrics.statistics import Estimate, estimate
 from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
@@ -39,7 +39,15 @@ from core.ttm.run import RUNS, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, seed_of, summary
 from ui.export import chart, csv_button, export_section
 from ui.formatting import anchor, change_text, p_text, true_minus, unbroken, wide_table
-from ui.runs import evaluation_at, live_section, open_run, run_groups, settings_line, what_ran
+from ui.runs import (
+    evaluation_at,
+    live_section,
+    memorised_words,
+    open_run,
+    run_groups,
+    settings_line,
+    what_ran,
+)
 from ui.ttm_run import (
     CHANCE,
     DETAILS,
@@ -411,16 +419,20 @@ def result(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) ->
         names = headline_metrics([name for part, name in ends.after if part == side])
         for column, name in zip(st.columns(max(len(names), 1), gap="medium"), names, strict=False):
             with column.container(border=True, gap="xxsmall"):
-                _card(name, side, ends.before[side, name], ends.after[side, name], len(runs))
+                trained = name == GROUP_SCORE and side != "untouched" and (side, GROUP_MATCH) in ends.after
+                memorised = ends.after[side, GROUP_MATCH].chance if trained else None
+                _card(name, side, ends.before[side, name], ends.after[side, name], len(runs), memorised)
 
 
-def _card(name: str, side: str, was: _Result, now: _Result, seeds: int) -> None:
+def _card(name: str, side: str, was: _Result, now: _Result, seeds: int, memorised: float | None) -> None:
     label, meaning = label_and_meaning(name)
     where = f", {side} groups" if side else ""
     st.metric(f"{label}{where}", spread(now), help=meaning, **change_text(was.value, now.value))
     of = counted(seeds, "seed") if now.seeds == seeds else f"{now.seeds} of {counted(seeds, 'seed')}"
     began = spread(was._replace(sd=was.sd or None))  # before training all seeds are one model
-    st.caption(unbroken(f"Mean of {of}: {_facts(now)}.  \nBefore {began}: {_facts(was)}."))
+    facts = unbroken(f"Mean of {of}: {_facts(now)}.  
+Before {began}: {_facts(was)}.")
+    st.caption(facts + memorised_words(memorised))
 
 
 def _facts(found: _Result) -> str:
