@@ -430,8 +430,7 @@ def _card(name: str, side: str, was: _Result, now: _Result, seeds: int, memorise
     st.metric(f"{label}{where}", spread(now), help=meaning, **change_text(was.value, now.value))
     of = counted(seeds, "seed") if now.seeds == seeds else f"{now.seeds} of {counted(seeds, 'seed')}"
     began = spread(was._replace(sd=was.sd or None))  # before training all seeds are one model
-    facts = unbroken(f"Mean of {of}: {_facts(now)}.  
-Before {began}: {_facts(was)}.")
+    facts = unbroken(f"Mean of {of}: {_facts(now)}.  \nBefore {began}: {_facts(was)}.")
     st.caption(facts + memorised_words(memorised))
 
 
