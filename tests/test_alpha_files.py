@@ -707,7 +707,7 @@ def test_a_gain_that_may_be_luck_is_not_called_none(difference, probably, verdic
 def test_the_gain_to_quote_is_the_first_line_as_on_the_page_and_slices_are_summed_up_before_the_tables(
     tmp_path,
 ):
-    """The page said “To quote: +32.3 ± 5.0”; the command that it exports said only what is held out at its alpha."""
+    """The page said what to quote; the command that it exports said only what is held out at its alpha."""
     from core.debiasing.study import AlphaStudy
     from ui.debias_alpha import _to_quote
 
@@ -728,7 +728,10 @@ def test_the_gain_to_quote_is_the_first_line_as_on_the_page_and_slices_are_summe
     assert lines[0] == _to_quote(study, "text_score")
     held = study.validated("text_score")
     gains = held.values - held.zero
-    assert f"{gains.mean():+.1f} ± {gains.std(ddof=1):.1f} points of TextScore" in lines[0]
+    assert lines[0] == (
+        f"On groups that did not choose it the best α gains {gains.mean():.1f} points of TextScore: quote this "
+        f"(± {gains.std(ddof=1):.1f}, SD of ten splits)."
+    )
     parts = {}
     for i, value in enumerate("ab"):
         part = study.select(np.arange(40) % 2 == i).validated("text_score")
@@ -747,6 +750,7 @@ def test_the_gain_to_quote_of_a_retrieval_set_is_that_of_its_halves(tmp_path):
     scores, prior = retrieval(tmp_path)
     found = CliRunner().invoke(cli.app, ["alpha", "--scores", str(scores), "--prior", str(prior)]).stdout
     assert re.fullmatch(
-        r"To quote: [+−]?\d+\.\d ± \d+\.\d points of R@1 from image to text \(α from the other half; .*\)\.",
+        r"On groups that did not choose it the best α (gains|loses) \d+\.\d points of R@1 from image to text: "
+        r"quote this \(± \d+\.\d, SD of ten splits\)\.",
         found.splitlines()[0],
     )

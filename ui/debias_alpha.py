@@ -463,17 +463,9 @@ def _harm(study: AlphaStudy, metric: str) -> Comparison | None:
 
 
 def _to_quote(study: AlphaStudy, metric: str) -> str:
-    """`On groups that did not choose α it gains about 4.3 points of TextScore: quote this (…)`, of ten random halvings;
-    "" of a single group, which has none."""
+    """What the best alpha gains on groups that did not choose it; "" of a single group, which has no halves."""
     found = study._to_quote(metric)
-    if found is None:
-        return ""
-    does = "gains" if found["mean"] >= 0 else "loses"
-    points = f"{_pct(abs(found['mean']))} points of {METRICS[metric].label}"
-    return (
-        f"On groups that did not choose α it {does} about {points}: quote this "
-        f"(± {_pct(found['std'])}, SD of ten splits)."
-    )
+    return "" if found is None else str(found["line"])
 
 
 def _tuned_text(study: AlphaStudy, metric: str) -> str:

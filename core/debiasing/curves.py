@@ -20,7 +20,7 @@ from array_api_compat import array_namespace
 from core.base.arrays import Array, _divisor, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.base.text import _KEPT, _pct, _signed, _true_minus, counted
+from core.base.text import _KEPT, _pct, counted
 from core.debiasing.debias import check_prior, debias
 from core.groups import check_truth
 from core.matching.groups import check_scores
@@ -244,8 +244,9 @@ class ValidatedAlpha(NamedTuple):
         Without the levels: of half of the groups they are others than those of all, which stand beside it.
         """
         mean, std = _mean_and_sd(self.values - self.zero)
-        points = _true_minus(f"{_signed(mean)} ± {_pct(std)}")
-        line = f"To quote: {points} points of {label} (α from the other half; SD, ten splits)."
+        does, points = "gains" if mean >= 0 else "loses", f"{_pct(abs(mean))} points of {label}"
+        quoted = f"quote this (± {_pct(std)}, SD of ten splits)"
+        line = f"On groups that did not choose it the best α {does} {points}: {quoted}."
         return {"metric": metric, "mean": round(mean, _KEPT), "std": round(std, _KEPT), "line": line}
 
     def record(self) -> dict[str, Any]:
