@@ -894,7 +894,7 @@ def test_on_a_phone_what_a_run_changed_comes_soon_and_its_page_is_short(visit):
     page.locator(".st-key-turn-rows-fixed").wait_for()
     page.get_by_role("heading", name="The adapted model", exact=True).wait_for()
     settle(page)
-    assert page.get_by_role("heading", name="What changed", exact=True).bounding_box()["y"] < 1420
+    assert page.get_by_role("heading", name="What changed", exact=True).bounding_box()["y"] < 1450
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight") < 3900
     links = [link.bounding_box() for link in page.locator(".st-key-contents a").all()]
     assert len(links) == 4 and len({round(box["y"]) for box in links}) == 2  # the third was cut at the edge
