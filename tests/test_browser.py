@@ -1147,6 +1147,32 @@ def test_on_a_laptop_the_cards_of_matching_are_not_folded(visit):
     assert bars["y"] + bars["height"] < 768
 
 
+@pytest.mark.parametrize("size", [2, 3])
+def test_the_matrix_of_the_group_worked_through_is_whole_beside_the_open_sidebar(visit, tmp_path, size):
+    """Of a file of log-likelihoods `caption 2` faded out at the right, and the outline of a cell was cut, while 270
+    pixels stood empty to the left."""
+    drawn, file = np.random.default_rng(3), tmp_path / "likelihoods.csv"
+    names = [f"clip_c{j}_i{i}" for j in range(size) for i in range(size)]
+    rows = -11 - 15 * drawn.random((40, size * size))
+    lines = [f"g{g},{','.join(f'{each:.2f}' for each in row)}" for g, row in enumerate(rows)]
+    file.write_text("\n".join([f"id,{','.join(names)}", *lines]) + "\n")
+    page = visit("/Matching", height=768)
+    page.get_by_text("Use your own embeddings").first.click()
+    page.locator("input[type=file]").first.set_input_files(file)
+    page.wait_for_url(re.compile("set=upload"))
+    table = page.locator(".st-key-worked-group table")
+    table.wait_for()
+    settle(page)
+    room = page.locator(".st-key-worked-group .cm-scroll")
+    assert room.evaluate("each => each.scrollWidth <= each.clientWidth")
+    cells, box = table.locator("td").all(), room.bounding_box()
+    assert all(
+        cell["x"] >= box["x"] and cell["x"] + cell["width"] + 3 <= box["x"] + box["width"]
+        for cell in (each.bounding_box() for each in cells)
+    )
+    assert f"caption {size}" in table.inner_text()
+
+
 def test_margins_pressed_on_matching_are_kept_as_long_as_the_verdict_is(visit):
     """The verdict outlived a walk to another page, the margins did not: 248 groups in the place of 30."""
     page = visit("/Groups?set=scenes/left-right&verdict=GroupMatch+right&margin=0.2..0.4")
