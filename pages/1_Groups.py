@@ -343,8 +343,8 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
     revealed_ids = st.session_state.setdefault("revealed", set())
     revealed, pictures = not hide or group.id in revealed_ids, has_pictures(group)
     title = escape_markdown(ui.group_title(group.id))
-    left, right = st.columns([3, 2], gap="large")
-    with left:
+    asked, drawn, beside = places(hide, pictures)
+    with asked:
         if not pictures and not revealed:
             st.header(title, anchor=False)
         if not revealed and walk.verdicts:
@@ -354,9 +354,9 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
             judge(student, data, selection.model, group.id)
         if not pictures and revealed:
             verdicts(f"{title}: verdicts, with its numbers", data)
-    with left if pictures else right, st.container(key="drawn-group"):
+    with drawn:
         ui.draw_group(group, data, revealed, student)
-    with right:
+    with beside:
         if pictures:
             st.header(title, anchor=False)
             if revealed:
@@ -373,6 +373,16 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
     with export:
         name = f"group-{group.id.replace('/', '-')}"
         ui.export_section(name, **ui.group_exports(selection, evaluation, index))
+
+
+def places(hide: bool, pictures: bool) -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]:
+    """Where the question to a student, the group and all else about it stand. Beside the pictures of a group that a
+    student predicts there is room for the question; the style sheet puts it there, on a phone around them."""
+    if hide and pictures:
+        with st.container(key="predicted"):
+            return st.container(key="asked"), st.container(key="drawn-group"), st.container(key="said-beside")
+    left, right = st.columns([3, 2], gap="large")
+    return left, (left if pictures else right).container(key="drawn-group"), right
 
 
 def verdicts(title: str, data: GroupData) -> None:

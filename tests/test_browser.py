@@ -999,6 +999,31 @@ def test_on_a_phone_captions_stand_above_the_buttons_that_choose_among_them(visi
     assert question["y"] < caption["y"] < reveal["y"] and reveal["y"] + reveal["height"] < 844
 
 
+def test_on_a_laptop_question_pictures_captions_and_reveal_of_a_prediction_are_on_one_screen(visit):
+    """Above the pictures, the question moved the captions below the fold, and the right half was empty. The field of
+    the group showed `attribute-swap/test/0…`, without the digits that tell groups apart."""
+    page = visit("/Groups?group=attribute-swap/test/0007&predict=true&verdict=GroupMatch+wrong", height=768)
+    reveal = page.get_by_role("button", name="Reveal")
+    reveal.wait_for()
+    settle(page)
+    captions = page.locator(".cm-match .cm-text")
+    for each in (*captions.all(), reveal, page.get_by_text("Which caption belongs to which image?")):
+        box = each.bounding_box()
+        assert box["y"] > 0 and box["y"] + box["height"] < 768
+    pictures = page.locator(".st-key-drawn-group").bounding_box()
+    assert pictures["x"] + pictures["width"] < reveal.bounding_box()["x"] and captions.count() == 2
+    field = page.locator(".st-key-group input")
+    assert field.evaluate("each => [each.value, getComputedStyle(each).direction]") == [
+        "attribute-swap/test/0007", "rtl",  # what is left out is its beginning
+    ]  # fmt: skip
+    page.locator(".st-key-own-matching button").first.click()
+    reveal.click()
+    page.get_by_text("the wide pink lines").wait_for()
+    settle(page)
+    after = page.locator(".st-key-drawn-group").bounding_box()
+    assert abs(after["y"] - pictures["y"]) < 1 and abs(after["width"] - pictures["width"]) < 1
+
+
 def test_on_a_phone_the_lists_of_two_models_are_near_and_both_results_above_them(visit):
     page = visit("/Retrieval?query=a+yellow+cube&right=builtin%2Fsiglip&images=100", width=390, height=844)
     lists = page.locator(".cm-list")
