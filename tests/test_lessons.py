@@ -220,6 +220,17 @@ def test_the_names_of_the_rows_of_lesson_1_have_a_head_and_cannot_be_typed_into(
     assert names["label"] == "score of" and names["disabled"]
 
 
+def test_what_the_set_shows_of_falling_thresholds_does_not_contradict_the_answer(app):
+    """The paragraph said that a constant one gains as much here, and the question below it that the threshold has to
+    fall."""
+    test = predict(app(PAGE, lesson="pseudo"))
+    assert "gains as much" not in text(test) and "has to fall" not in text(test)
+    question = test.radio[-1]
+    test = fine(question.set_value(question.options[1]).run())
+    assert "selects more groups" in question.options[1]
+    assert "one that stays where the falling one begins gains as much within the error" in test.success[-1].value
+
+
 # Of each lesson, what its last button opens: a page, and what has to be seen there.
 ENDS = {
     "matrix": ("Groups", lambda test: test.multiselect(key="verdict").value == DISAGREE),

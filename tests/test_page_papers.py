@@ -1199,8 +1199,13 @@ def test_every_claim_that_the_fold_counts_stands_in_it_the_same_ones_first(app, 
     (fold,) = [each for each in test.expander if each.label.startswith("What is the same here?")]
     (table,) = fold.table
     verdicts = list(table.value["verdict"])
-    assert verdicts == sorted(verdicts, key=["same", "different", "open"].index)
-    counts = ", ".join(f"{verdicts.count(name)} {name}" for name in dict.fromkeys(verdicts))
+    # The claim that the product is about was the eighth, below what needs it to be understood.
+    metric = "Models that GroupScore puts below chance are above chance by GroupMatch"
+    begin = int(paper == "Test-Time Matching")
+    assert list(table.value["claim"])[0].startswith(metric) == bool(begin)
+    assert verdicts[begin:] == sorted(verdicts[begin:], key=["same", "different", "open"].index)
+    named = [name for name in ("same", "different", "open") if name in verdicts]
+    counts = ", ".join(f"{verdicts.count(name)} {name}" for name in named)
     assert fold.label == f"What is the same here? Of {len(verdicts)} claims {counts}"
     assert list(table.value) == ["claim", "here", "verdict"] and not fold.toggle
     # Two sentences above the rows; the exact rule is opened.
@@ -1241,6 +1246,6 @@ def test_the_lines_counted_here_are_set_beside_those_of_test_time_matching(app):
     said = text(app(PAPERS, **TTM))
     assert said.count("49 lines") == 1 and "of our 49" not in said
     assert (
-        f"The page Test-time matching counts {shifted + plain}: {plain} of these lines, and {shifted} more with "
-        "shifted pictures." in said
+        f"The page Test-time matching counts {shifted + plain} lines, each of 4 seeds ({4 * (shifted + plain)} runs): "
+        f"{plain} of these, and {shifted} more with shifted pictures." in said
     )

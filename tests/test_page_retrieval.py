@@ -750,6 +750,19 @@ def test_a_query_of_ones_own_that_names_an_object_is_marked_as_the_sets_queries_
     assert "<b>red</b> and <b>little</b>" in html(test)
 
 
+def test_how_many_pictures_the_chance_level_is_of_stands_beside_it(app):
+    """“80 of all 500 pictures are right … (chance 20.2 %)” looked wrong, as 80 of 500 are 16 %: that only those with a
+    word of the query are ranked stood below the pictures."""
+    test, found = app(PAGE, images="500"), load_retrieval("test")
+    query = found.queries.index(test.selectbox(key="query").value)
+    ranked = int(found.any_word[query, :500].sum())
+    assert 0 < ranked < 500
+    said = text(test).replace("\xa0", " ")
+    assert re.search(rf"\(chance [\d.]+ % among the {ranked} with any of the words, which alone are ranked\)", said)
+    everything = text(app(PAGE, images="500", pool="all images (standard mAP)")).replace("\xa0", " ")
+    assert re.search(r"\(chance [\d.]+ %\)", everything) and "which alone are ranked" not in everything
+
+
 def test_a_query_of_ones_own_for_two_objects_is_judged_by_both(app):
     """Nobody knew which pictures are right, and the nearest query was a red rubber ball."""
     test = app(PAGE, query="a red cube and a blue ball", images="500")
@@ -1258,7 +1271,7 @@ def test_beside_the_result_of_ones_own_words_stands_what_the_sets_words_give(app
         r"\*\*(\d) of the first 8 show a red block.*?precision of `.*?`: ([\d.]+) %", of_set
     ).groups()
     beside = f"**With the set’s wording “a red block”, {right} of the first 8 are right.** "
-    assert f"%). {beside}Its average precision is {precision} %." in own
+    assert f"ranked). {beside}Its average precision is {precision} %." in own
     assert "the set’s wording" not in of_set
 
 

@@ -38,9 +38,14 @@ def section(paper: str) -> None:
     fold = st.expander(label, icon=":material/fact_check:")
     with fold, st.container(key="paper-claims"):
         st.caption(_JUDGED)
-        st.table(_rows(sorted(claims, key=lambda claim: _VERDICTS.index(claim["verdict"]))))
+        st.table(_rows(sorted(claims, key=_place_in_table)))
         with st.expander("How a claim is judged"):
             st.caption(rule)
+
+
+def _place_in_table(claim: Mapping[str, Any]) -> tuple[bool, int]:
+    """The claim on the metric itself first, whatever is found of it; then the same, the different and the open ones."""
+    return not claim.get("first"), _VERDICTS.index(claim["verdict"])
 
 
 def _claims_of(short: str) -> tuple[list[Mapping[str, Any]], str]:

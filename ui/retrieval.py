@@ -201,9 +201,19 @@ def list_result(
         said.append(f"Ranked by `{words}`.")
     else:
         precision, chance = measured
-        levels = f"{_pct(precision)}\u00a0% (chance {_pct(chance)}\u00a0%)"
+        levels = f"{_pct(precision)}\u00a0% (chance {_pct(chance)}\u00a0%{_ranked_alone(found, query, pool)})"
         said.append(f"Average precision of `{words}`: {levels}.")
     return " ".join([*said, beside]).rstrip()
+
+
+def _ranked_alone(found: RetrievalSubset, query: int, pool: str) -> str:
+    """Among how many pictures a query's chance level is, where not all of them are ranked; else ""."""
+    ranked = None if pool == "everything" else getattr(found, pool)
+    if ranked is None or ranked[query].all():
+        return ""
+    return (
+        f" among the {int(ranked[query].sum())} with {POOLS[pool].partition(' (')[0]}, which alone are ranked"
+    )
 
 
 def as_object(found: RetrievalSubset, query: int) -> str:

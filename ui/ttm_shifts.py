@@ -10,7 +10,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from core.base.paths import assets
-from core.base.text import _pct, _signed
+from core.base.text import _pct, _signed, counted
 from core.datasets import SHIFTS
 from core.figures.ablations import ablations
 from core.figures.text import escape_markdown
@@ -46,10 +46,13 @@ def beside_the_table_of_sets() -> str:
     table = _table()
     if table.empty:
         return ""
-    shifted = int((table["shift"] != "none").sum())
+    shifted, counts = int((table["shift"] != "none").sum()), set(table.seeds)
+    seeds = f"{int(table.seeds.sum())} runs"
+    if len(counts) == 1:  # as its headline says it
+        seeds = f"each of {counted(int(counts.pop()), 'seed')} ({seeds})"
     return (
-        f"The page Test-time matching counts {len(table)}: {len(table) - shifted} of these lines, and {shifted} more "
-        "with shifted pictures."
+        f"The page Test-time matching counts {len(table)} lines, {seeds}: {len(table) - shifted} of these, and "
+        f"{shifted} more with shifted pictures."
     )
 
 
