@@ -205,7 +205,9 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> Any:
     match = compared[GROUP_MATCH]
     apart = {name: compared[name] for name in Metric.same(compared)}
     said = verdict(match, (a, b), first, second, len(apart)) + others_apart(apart, first, second)
-    st.markdown(f"{said}  \n{alone_right(match, first, second)}")
+    st.markdown(
+        f"{said}  \n{alone_right(match, first, second)}", help=of_the_headline(match, len(apart)) or None
+    )
     data = figures.bars_data({first: a.metrics, second: b.metrics}, list(apart))
     figure = figures.paired_bars_figure(data)
     values = "; ".join(
@@ -421,7 +423,7 @@ def verdict(
     """Which of the two is ahead in GroupMatch, or that these groups cannot tell; by cluster where they hang together.
     The sentence is of the second beside the first, as the differences of the table are; p is the table's, corrected
     for so many metrics, and one is ahead where both interval and p say so. Markdown."""
-    tested, by = (match, "") if match.clustered is None else (match.clustered, match.clustered.by)
+    tested = match if match.clustered is None else match.clustered
     a, b = (escape_markdown(name) for name in (first, second))
     x, y = (f"{_pct(each.metrics[GROUP_MATCH].value)} %" for each in both)
     low, high, p_value = tested.low, tested.high, tested.p_holm or tested.p_value
@@ -429,16 +431,26 @@ def verdict(
     levels = f"{y} against {x}" if match._ahead or is_unproven else f"{x} and {y}"
     said = f"{paired._ahead_said(match, a, b, tests)}**, {levels}"
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both))
-    corrected = f", corrected for these {tests} metrics" if tests > 1 else ""
+    by_itself = ""
     if is_unproven:  # the corrected p stands in the verdict, beside the interval that of the interval
-        p_value, corrected = tested.p_value, " by itself"
-    interval = f"{paired._interval_head(tests, by)} {_signed_range(low, high)}"
+        p_value, by_itself = tested.p_value, " by itself"
+    interval = f"95 % interval {_signed_range(low, high)}"
     interval += f", {paired._moved_end(tested)} by the exact test" if paired._moved_end(tested) else ""
     said_p = p_text(p_value) if p_text(p_value).startswith("<") else f"= {p_text(p_value)}"
-    by = f" by {by}" if by else ""
     of = "" if match._ahead or is_unproven else ", the second minus the first"
-    difference = f"{_signed(led)} points{of} ({interval}; p{by} {said_p}{corrected})"
+    difference = f"{_signed(led)} points{of} ({interval}; p {said_p}{by_itself})"
     return ui.unbroken(ui.true_minus(f"**GroupMatch: {said}: {difference}."))
+
+
+def of_the_headline(match: Comparison, tests: int) -> str:
+    """What interval and p of the headline are, in its help; "" where they are the plain ones."""
+    by = "" if match.clustered is None else match.clustered.by
+    said = [f"Both count groups that share one {by} as one."] if by else []
+    if tests > 1:
+        said.append(
+            f"The interval is of this metric alone, uncorrected; p is corrected for these {tests} metrics."
+        )
+    return " ".join(said)
 
 
 def others_apart(found: Mapping[str, Comparison], first: str, second: str) -> str:

@@ -228,7 +228,9 @@ def test_what_the_set_shows_of_falling_thresholds_does_not_contradict_the_answer
     question = test.radio[-1]
     test = fine(question.set_value(question.options[1]).run())
     assert "selects more groups" in question.options[1]
-    assert "one that stays where the falling one begins gains as much within the error" in test.success[-1].value
+    assert (
+        "one that stays where the falling one begins gains as much within the error" in test.success[-1].value
+    )
 
 
 # Of each lesson, what its last button opens: a page, and what has to be seen there.

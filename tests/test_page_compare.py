@@ -64,7 +64,7 @@ def test_an_interval_that_the_exact_test_stretched_to_0_is_said_to_be_one(app):
         UploadStore().add(name, right_in(count, 13), "")
     test = app(COMPARE, set="upload/a.csv", other="upload/b.csv")
     said = text(test).replace("\\", "")
-    assert "interval, uncorrected: 0.0 to" in said and ", stretched to hold 0 by the exact test;" in said
+    assert "95 % interval 0.0 to" in said and ", stretched to hold 0 by the exact test;" in said
     assert (
         "The interval of TextScore, ImageScore, GroupScore, GroupMatch is stretched to hold 0 by McNemar's exact test, "
         "that of IndividualMatch is stretched to hold 0 by the exact sign test." in said
@@ -142,19 +142,21 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
     said = text(test).replace("\\", "")
     assert "these groups cannot tell builtin/clip and builtin/siglip apart" in said
-    lead = (
-        f"+{match['B − A']:.1f} points, the second minus the first (95 % interval by caption, uncorrected: "
-    )
-    assert (
-        match["B − A"] > 0 and (lead + match["B − A by caption: 95 %"]).replace("-", "−") + "; p by" in said
-    )
+    lead = f"+{match['B − A']:.1f} points, the second minus the first (95 % interval "
+    assert match["B − A"] > 0 and (lead + match["B − A by caption: 95 %"]).replace("-", "−") + "; p " in said
     test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other="builtin/siglip")
     said = text(test).replace("\\", "")
     # One sign in sentence, difference and table: “clip is ahead” had −11.33 behind it, and then +11.33 beside −11.33.
     # Two decimals stood beside one in chart and intervals, and a phone had the names four times.
     assert (
-        "builtin/siglip is behind builtin/clip**, 71.3 % against 82.7 %: −11.3 points (95 % interval by caption, "
-        "uncorrected: −17.2 to −5.1; p by caption < 0.001, corrected for these 5 metrics)." in said
+        "builtin/siglip is behind builtin/clip**, 71.3 % against 82.7 %: −11.3 points (95 % interval −17.2 to "
+        "−5.1; p < 0.001)." in said.replace("\u2060", "").replace("\u00a0", " ")
+    )
+    # “95 % interval by caption, uncorrected; p by caption, corrected for these 5 metrics” filled the headline.
+    (lead,) = [each for each in test.markdown if "is behind" in each.value]
+    assert lead.help == (
+        "Both count groups that share one caption as one. The interval is of this metric alone, uncorrected; p is "
+        "corrected for these 5 metrics."
     )
     assert ":small[" not in said
     assert test.dataframe[0].value.set_index("metric").loc["GroupMatch", "B − A"] == pytest.approx(-34 / 3)
@@ -173,7 +175,7 @@ def test_the_p_of_the_headline_is_that_of_the_table_and_decides_with_the_interva
     match = table.set_index("metric").loc["GroupMatch"]
     said = text(app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")).replace("\\", "")
     assert match["p by caption"] < match["p by caption (Holm)"]
-    assert f"p by caption = {p_text(match['p by caption (Holm)'])}, corrected for these 5 metrics)." in said
+    assert f"p = {p_text(match['p by caption (Holm)'])})." in said
     right = np.tile(np.eye(2), (300, 1, 1))
     worse = right.copy()
     worse[:7] = 1 - worse[:7]
@@ -184,7 +186,7 @@ def test_the_p_of_the_headline_is_that_of_the_table_and_decides_with_the_interva
     said = text(test).replace("\\", "")
     assert (
         "GroupMatch: right.csv is ahead of worse.csv on these groups, not proven after correction for 5 metrics (p "
-        "0.078)**, 100.0 % against 97.7 %: +2.3 points (95 % interval, uncorrected: +" in said
+        "0.078)**, 100.0 % against 97.7 %: +2.3 points (95 % interval +" in said
     )
     # An interval without 0 stood beside a verdict that there is no difference.
     assert "; p = 0.016 by itself)." in said and "cannot tell worse.csv" not in said
@@ -206,7 +208,7 @@ def test_the_difference_has_one_direction_and_sign_in_headline_table_and_note(ap
         assert f"Difference: {second} − {first} in percentage points" in said
         match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
         interval = match["B − A: 95 %"].replace("-", "−")
-        assert f"95 % interval, uncorrected: {interval}; p" in said and match["B − A"] == float(
+        assert f"95 % interval {interval}; p" in said and match["B − A"] == float(
             sign.replace("−", "-") + "20"
         )
 

@@ -758,7 +758,9 @@ def test_how_many_pictures_the_chance_level_is_of_stands_beside_it(app):
     ranked = int(found.any_word[query, :500].sum())
     assert 0 < ranked < 500
     said = text(test).replace("\xa0", " ")
-    assert re.search(rf"\(chance [\d.]+ % among the {ranked} with any of the words, which alone are ranked\)", said)
+    assert re.search(
+        rf"\(chance [\d.]+ % among the {ranked} with any of the words, which alone are ranked\)", said
+    )
     everything = text(app(PAGE, images="500", pool="all images (standard mAP)")).replace("\xa0", " ")
     assert re.search(r"\(chance [\d.]+ %\)", everything) and "which alone are ranked" not in everything
 

@@ -225,6 +225,15 @@ def test_the_palette_is_readable_on_the_light_and_on_the_dark_page(ground):
     assert not weak
 
 
+def test_the_bar_of_ties_says_so_left_of_0_where_no_margin_can_be():
+    figure = figures.margins_figure(figures.margins_data(MATCHES, OUTCOME))
+    (bar,) = [trace for trace in figure.data if trace.name == "= tie"]
+    (said,) = [each for each in figure.layout.annotations if each.text == "tied"]
+    assert (said.x, said.y) == (bar.x[0], bar.y[0]) == (-3 / 24, 1)  # 24 bins up to the largest margin, 3
+    untied = figures.margins_data(MATCHES, OUTCOME)._replace(tied=0)
+    assert not figures.margins_figure(untied).layout.annotations
+
+
 def test_right_and_wrong_differ_by_more_than_colour():
     figure = figures.margins_figure(figures.margins_data(MATCHES, OUTCOME), threshold=1.0)
     assert (

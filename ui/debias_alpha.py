@@ -354,10 +354,12 @@ def _drawn(study: AlphaStudy, metric: str) -> str:
     """What the figure's band, line, star and strip are, of those that it has: two lines below it."""
     data = _curve_data(study, metric)
     dotted = "dotted: chance" if figures._chance_is_on_axis(data) else "↓: chance, below the axis"
-    best = (
-        "Star, strip: best α here, too high for others" if figures._has_star(data) else "Strip: best α here"
-    )
-    return f"Shaded: 95 % band; {dotted}. {best}. Press to move α."
+    best = ""
+    if figures._has_star(data):
+        best = " Star, strip: best α here, too high for others."
+    elif figures._has_strip(data):
+        best = " Strip: best α here."
+    return f"Shaded: 95 % band; {dotted}.{best} Press to move α."
 
 
 def scenario_text(study: AlphaStudy) -> str:

@@ -12,7 +12,7 @@ import streamlit as st
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import SYMBOLS
 from core.metrics.groups import METRICS, Outcome
-from ui.formatting import of_groups, wide_table
+from ui.formatting import of_groups, true_minus, wide_table
 from ui.selection import open_group
 
 TABLE, CARDS = "Table", "Cards"
@@ -47,8 +47,10 @@ def group_table(evaluation: Evaluation, indices: np.ndarray) -> None:
         if cells:
             open_group(str(table["id"].iloc[cells[0][0]]))
 
+    digits = _digits(evaluation)
     wide_table(
-        table,
+        # written here: the browser's own format of a number has a hyphen for a minus
+        table.style.format(dict.fromkeys(_TOTALS, lambda value: true_minus(f"{value:.{digits}f}"))),
         column_config=_columns(evaluation, table),
         height=min(_HEAD + _ROW * len(table), _MOST_HEIGHT),
         key="group-table",
@@ -90,11 +92,15 @@ def _told(outcome: Outcome, index: int, parts: int) -> str:
     return f"{share} {SYMBOLS[kind]}" if kind == "tie" else share
 
 
-def _columns(evaluation: Evaluation, table: pd.DataFrame) -> dict[str, Any]:
-    """How each column is headed and shown: the id and the verdicts as narrow as a phone needs."""
+def _digits(evaluation: Evaluation) -> int:
+    """Decimals of margins and totals, with which the smallest margin is not 0."""
     margins = evaluation.matches.margin[evaluation.matches.margin > 0]
     least, most = _DIGITS
-    digits = min(max(ceil(-log10(margins.min())), least), most) if len(margins) else least
+    return min(max(ceil(-log10(margins.min())), least), most) if len(margins) else least
+
+
+def _columns(evaluation: Evaluation, table: pd.DataFrame) -> dict[str, Any]:
+    """How each column is headed: the id and the verdicts as narrow as a phone needs."""
     longest = table["id"].str.len().max()
     columns: dict[str, Any] = {"id": st.column_config.TextColumn(width=int(min(24 + 8 * longest, 170)))}
     for name in of_groups(evaluation.metrics):
@@ -103,5 +109,5 @@ def _columns(evaluation: Evaluation, table: pd.DataFrame) -> dict[str, Any]:
             entry.short, help=f"{entry.label}: {entry.meaning}", width=58 if len(entry.short) < 6 else 76
         )
     for name, meaning in _TOTALS.items():
-        columns[name] = st.column_config.NumberColumn(help=meaning, format=f"%.{digits}f", width=92)
+        columns[name] = st.column_config.NumberColumn(help=meaning, width=92)
     return columns

@@ -97,6 +97,9 @@ def margins_figure(data: MarginsData, threshold: float | None = None, height: in
             marker_color=OUTCOME_COLOURS["tie"],
             hovertemplate="%{y} tied groups",
         )
+        figure.add_annotation(  # left of 0, where no margin can be: it says what it is
+            x=-width[0], y=data.tied, text="tied", showarrow=False, yanchor="bottom", xanchor="center"
+        )  # fmt: skip
     title = f"margin; {data._rest_text}" if data.has_rest else _MARGIN_AXIS
     layout(figure, height, title, "groups")
     if data.has_rest:

@@ -15,6 +15,7 @@ from core.figures._margins import with_threshold_line
 from core.figures._style import MAX_STEPS, OUTCOME_COLOURS, SERIES, faint, hatched, layout, line
 from core.metrics.groups import METRICS
 
+_SEEN = 0.005  # of alpha: three pixels of the strip
 _STRIP = 7  # pixels: the height of the strip that shows where a metric is highest
 _BEHIND = 0.9  # opacity of the other curves: below 0.86 the greens have less than 3 : 1 on the light page
 _CHANCE_NEAR = 15  # points: a chance level as near as this below the curves is on their axis
@@ -125,6 +126,11 @@ def _has_star(data: _AlphaData) -> bool:
     as good as the best."""
     alpha, value = data.peak
     return alpha > 0 and data.y[data.shaded].min() < value
+
+
+def _has_strip(data: _AlphaData) -> bool:
+    """Whether the strip can be seen: not where the metric is highest at alpha 0 alone, at the edge."""
+    return float(np.ptp(data.best, axis=1).sum()) > _SEEN
 
 
 def _chance_is_on_axis(data: _AlphaData) -> bool:
