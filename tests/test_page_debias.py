@@ -925,6 +925,15 @@ def test_beside_the_number_to_quote_stands_nothing_else_and_the_rest_is_folded(a
     assert "What the best alpha does." in folded.markdown[0].value
 
 
+def test_the_key_of_the_figure_names_the_strip_only_where_it_can_be_seen(monkeypatch):
+    """“Strip: best α here” stood below a figure whose metric is highest at α = 0 alone."""
+    data = debias_alpha._curve_data(no_gain(), "text_score")
+    for best, seen in (([[0.0, 0.001]], False), ([[0.0, 0.001], [0.25, 0.5]], True), ([[0.0, 1.0]], True)):
+        shown = data._replace(best=np.array(best), peak=(0.0, data.peak[1]))
+        monkeypatch.setattr(debias_alpha, "_curve_data", lambda study, metric, shown=shown: shown)
+        assert ("Strip: best α here." in debias_alpha._drawn(no_gain(), "text_score")) == seen
+
+
 def test_the_key_of_the_figure_names_star_and_chance_line_only_where_they_are_drawn():
     """It said “star: best of 0 to 1” of a star at α = 0, and “dotted: chance” of a line that was not drawn."""
     said = debias_alpha._drawn(no_gain(), "text_score")

@@ -32,7 +32,7 @@ from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from ui import export, selection
-from ui.group_table import table_of
+from ui.group_table import group_table, table_of
 from ui.images import shades_key
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -711,6 +711,21 @@ def test_the_table_of_groups_has_the_filters_and_the_order_of_the_gallery(app):
     right = right[np.argsort(-found.matches.margin[right], kind="stable")]
     assert len(table) > 40 and table["id"].tolist() == [found.ids[i] for i in right]
     assert table["objects"].tolist() == found.tags["objects"].iloc[right].tolist()
+
+
+def test_a_total_below_0_has_the_minus_that_stands_everywhere_else(monkeypatch):
+    """`-25.37` stood in the table of an uploaded file, `−25.37` in every matrix."""
+    shown = []
+    monkeypatch.setattr("ui.group_table.wide_table", lambda table, **how: shown.append((table, how)))
+    found = Evaluation.of(np.array([[[-12.5, -14.25], [-15.0, -12.87]]]), None)
+    group_table(found, np.arange(1))
+    ((styled, how),) = shown
+    # -12.5 - 12.87 and -14.25 - 15, as strings of the cells; the browser writes no number of its own.
+    assert all(cell in styled.to_html() for cell in (">−25.37<", ">−29.25<", ">3.88<"))
+    assert all(
+        how["column_config"][n]["type_config"]["format"] is None
+        for n in ("margin", "true pairs", "best other")
+    )
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (1, 4), (3, 3), (2, 4), (7, 7)])
