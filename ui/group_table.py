@@ -18,6 +18,8 @@ from ui.selection import open_group
 TABLE, CARDS = "Table", "Cards"
 PER_PAGE = 5000  # rows that a browser gets at once
 _ROW, _HEAD, _MOST_HEIGHT = 35, 38, 500  # pixels; a higher table scrolls by itself
+# Cells of a table whose numbers are written here, as the browser has a hyphen for a minus: more take half a second.
+_MOST_WRITTEN = 30_000
 _DIGITS = (2, 6)  # decimals of margins and totals, at least and at most
 _TOTALS = {
     "margin": "How far the total of the model's matching leads that of the next best one; 0 where two tie.",
@@ -48,10 +50,11 @@ def group_table(evaluation: Evaluation, indices: np.ndarray) -> None:
             open_group(str(table["id"].iloc[cells[0][0]]))
 
     digits = _digits(evaluation)
+    written = bool((table[list(_TOTALS)] < 0).any(axis=None)) and table.size <= _MOST_WRITTEN
+    shown = table.style.format(dict.fromkeys(_TOTALS, lambda value: true_minus(f"{value:.{digits}f}")))
     wide_table(
-        # written here: the browser's own format of a number has a hyphen for a minus
-        table.style.format(dict.fromkeys(_TOTALS, lambda value: true_minus(f"{value:.{digits}f}"))),
-        column_config=_columns(evaluation, table),
+        shown if written else table,
+        column_config=_columns(evaluation, table, None if written else f"%.{digits}f"),
         height=min(_HEAD + _ROW * len(table), _MOST_HEIGHT),
         key="group-table",
         on_select=choose,
@@ -99,8 +102,9 @@ def _digits(evaluation: Evaluation) -> int:
     return min(max(ceil(-log10(margins.min())), least), most) if len(margins) else least
 
 
-def _columns(evaluation: Evaluation, table: pd.DataFrame) -> dict[str, Any]:
-    """How each column is headed: the id and the verdicts as narrow as a phone needs."""
+def _columns(evaluation: Evaluation, table: pd.DataFrame, number: str | None) -> dict[str, Any]:
+    """How each column is headed: the id and the verdicts as narrow as a phone needs. number : how the browser writes
+    one; None where it is written here."""
     longest = table["id"].str.len().max()
     columns: dict[str, Any] = {"id": st.column_config.TextColumn(width=int(min(24 + 8 * longest, 170)))}
     for name in of_groups(evaluation.metrics):
@@ -109,5 +113,5 @@ def _columns(evaluation: Evaluation, table: pd.DataFrame) -> dict[str, Any]:
             entry.short, help=f"{entry.label}: {entry.meaning}", width=58 if len(entry.short) < 6 else 76
         )
     for name, meaning in _TOTALS.items():
-        columns[name] = st.column_config.NumberColumn(help=meaning, width=92)
+        columns[name] = st.column_config.NumberColumn(help=meaning, format=number, width=92)
     return columns
