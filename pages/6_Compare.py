@@ -647,8 +647,9 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, sides:
     names = yes_or_no(both[0].kinds)
     group_under_several(group, {side.name: data for side, data in zip(sides, both, strict=True)}, names)
     st.caption(
-        "Scores. Outlined, with a dot: the matching of each model. ✓: the true pairs. Each model's scores have "
-        "a scale of their own: compare them within a matrix."
+        "Scores. Outlined, with a dot, and as lines: the matching of each model, dashed where wrong; dotted: true "
+        "pairs that it misses. ✓: the true pairs. Each model's scores have a scale of their own: compare them within "
+        "a matrix."
     )
     with st.expander("What each metric compares, in numbers", icon=":material/rule:"):
         for column, side, data in zip(st.columns(2, gap="large"), sides, both, strict=True):

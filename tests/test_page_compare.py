@@ -396,6 +396,24 @@ def test_a_group_under_both_has_its_pictures_once_and_both_matrices_after_them(a
     )
 
 
+def test_an_opened_group_has_each_models_matching_as_lines(app):
+    """Every other page draws them; here two matrices alone said who matches what."""
+    name, models = "attribute-swap/test/0007", ("builtin/clip", "builtin/blip-itm")
+    test = app(COMPARE, set="scenes/attribute-swap", model=models[0], other=models[1], group=name)
+    drawn = re.findall(r'class="cm-letters">.*?class="cm-lines" src="[^"]+" alt="([^"]+)"', html(test))
+    # The sums of the scores that stand in each matrix: A–1 and B–2 against A–2 and B–1.
+    cells = [
+        float(found.replace("−", "-"))
+        for found in re.findall(r'title="image [AB], caption [12]: (−?[\d.]+)', html(test))
+    ]
+    assert len(drawn) == 2 and len(cells) >= 8
+    for said, (a1, a2, b1, b2) in zip(drawn, (cells[:4], cells[4:8]), strict=True):
+        first = 1 if a1 + b2 > a2 + b1 else 2
+        assert said.startswith(
+            f"The model matches image A with caption {first}, image B with caption {3 - first};"
+        )
+
+
 def test_a_class_in_the_address_is_opened_and_another_one_is_written_there(app):
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip", side="both right")
     assert test.segmented_control(key="side").value == "both right"

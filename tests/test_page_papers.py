@@ -1202,7 +1202,7 @@ def test_every_claim_that_the_fold_counts_stands_in_it_the_same_ones_first(app, 
     # The claim that the product is about was the eighth, below what needs it to be understood.
     metric = "Models that GroupScore puts below chance are above chance by GroupMatch"
     begin = int(paper == "Test-Time Matching")
-    assert list(table.value["claim"])[0].startswith(metric) == bool(begin)
+    assert table.value["claim"].iloc[0].startswith(metric) == bool(begin)
     assert verdicts[begin:] == sorted(verdicts[begin:], key=["same", "different", "open"].index)
     named = [name for name in ("same", "different", "open") if name in verdicts]
     counts = ", ".join(f"{verdicts.count(name)} {name}" for name in named)

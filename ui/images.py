@@ -202,8 +202,18 @@ def _matrices(group: Group, scores: Mapping[str, GroupData], metrics: Sequence[s
         matrix = group_html.matrix_html(data.beside(scores.values()), title)
         marks = [(data.kinds[metric], METRICS[metric].label) for metric in metrics]
         said = group_html.card_html([], [], marks) if marks else ""
-        drawn.append(f"<div>{head}{matrix}{said}</div>")
+        lines = _lines(data) if metrics else ""
+        drawn.append(f'<div>{head}<div class="cm-with-lines">{matrix}{lines}</div>{said}</div>')
     return f'<div class="cm-matrices">{"".join(drawn)}</div>'
+
+
+def _lines(data: GroupData) -> str:
+    """A group's matching as lines between letters and numbers, beside the matrix of one of several scorers: the
+    pictures stand once for all of them. "" where the letters have no room."""
+    m, k = data.scores.shape
+    if data.scores.size > _MOST_SCORES:
+        return ""
+    return f'<div class="cm-letters">{group_html.matching_html([""] * m, [""] * k, data)}</div>'
 
 
 def _open_button(group: str, action: str, key: str, note: str = "") -> None:
