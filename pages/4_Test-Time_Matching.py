@@ -15,7 +15,9 @@ from core.ttm.run import LedgerRun, SimpleMatchRun, adaptation
 from core.ttm.seeds import _SEEDLESS, SeedGroup, _is_seedless, launch_seeds
 from core.ttm.time_left import _span, expected_seconds
 from ui import ledger, runs, ttm_example, ttm_form, ttm_preview, ttm_run, ttm_shifts, ttm_sweep
+from ui.new_run import begin_with_run_on_screen, note_run_on_screen
 from ui.old_links import is_first_visit, mark_address
+from ui.selection import leave_selection_out
 
 LEAD = "The model matches every group, trains on the matchings it is most sure of, and does so again, without answers."
 FIRST_SET = "scenes/left-right"  # of a visit that asks for nothing
@@ -189,8 +191,10 @@ def page(selection: ui.Selection | None, store: RunStore, shown: str) -> None:
         ui.cite(selection.groups)
         mark_address()
         return
-    files = ways_on(store, shown)
+    leave_selection_out()
     first = runs.runs_of(store, shown)[0]
+    note_run_on_screen(shown, first.config)
+    files = ways_on(store, shown)
     single = ledger if first.kind == LedgerRun.kind else ttm_run
     (ttm_sweep if shown.startswith("g-") else single).view(store, shown, files)
     ui.cite(runs.run_groups(first.id, first.config))
@@ -219,6 +223,8 @@ with ui.show_errors():  # a store of a newer version, say
     store = ui.VisitorStore()
     shown = runs.open_run_id(store)
     opened = "" if shown == runs.NEW else what_is_opened(runs.runs_of(store, shown))
+if shown == runs.NEW:
+    begin_with_run_on_screen()
 first_visit()
 selection = ui.open_page("Test-time matching", "" if opened else LEAD, instead=opened, first=first_groups())
 with fresh_place(shown), ui.show_errors():

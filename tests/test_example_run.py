@@ -121,3 +121,50 @@ def test_what_was_measured_is_of_all_groups_and_of_this_method_alone(app):
     assert simple.segmented_control(key="method").value == "SimpleMatch" and "measured runs" not in text(
         simple
     )
+
+
+def new_run(test):
+    """The form that “New run” opens: its set, model and split."""
+    fine(button(test, "New run").click().run())
+    return [test.selectbox(key=key).value for key in ("set", "model", "split")]
+
+
+def test_a_new_run_begins_with_the_set_of_the_run_on_screen(app):
+    """After a look at Compare it began with attribute-swap: the wrong set was run."""
+    test = app(TTM, run=EXAMPLE)
+    fine(test.switch_page("pages/6_Compare.py").run())
+    assert test.selectbox(key="set").value == "scenes/attribute-swap"
+    fine(test.switch_page(TTM).run())
+    assert "What changed" in text(test)
+    assert new_run(test) == ["scenes/left-right", "builtin/clip", "test"]
+    assert test.query_params["set"] in ("scenes/left-right", ["scenes/left-right"])
+    fine(test.selectbox(key="set").set_value("scenes/size-swap").run())  # and it can be changed
+    assert test.selectbox(key="set").value == "scenes/size-swap"
+
+
+def test_a_new_run_begins_with_what_was_chosen_since_the_run_was_opened(app):
+    test = app(TTM, run=EXAMPLE)
+    fine(test.switch_page("pages/6_Compare.py").run())
+    fine(test.selectbox(key="set").set_value("scenes/size-swap").run())
+    fine(test.switch_page(TTM).run())
+    assert "What changed" in text(test) and new_run(test)[0] == "scenes/size-swap"
+
+
+def test_the_list_of_runs_opens_the_form_with_the_set_of_the_run_on_screen(app):
+    test = app(TTM, run=EXAMPLE)
+    fine(test.selectbox(key="shown").set_value("new").run())
+    assert test.selectbox(key="set").value == "scenes/left-right"
+
+
+def test_the_address_of_a_run_names_no_other_set(app):
+    """`benchmark=scenes/attribute-swap` stood before the left-right run."""
+    test = app(TTM, set="scenes/attribute-swap", model="builtin/siglip")
+    fine(button(test, "See a finished run, left-right").click().run())
+    assert {*test.query_params} == {"run"}
+    test = app(TTM, set="scenes/swap", model="builtin/siglip", tag="objects: 2", run=EXAMPLE)
+    assert {*test.query_params} == {"run"}
+    fine(test.switch_page("pages/6_Compare.py").run())  # elsewhere it is still selected
+    assert [test.selectbox(key=key).value for key in ("set", "model")] == [
+        "scenes/swap",
+        "builtin/siglip",
+    ]

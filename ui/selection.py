@@ -273,10 +273,7 @@ def keep_in_address(fields: Mapping[str, Any]) -> None:
         for key in fields:
             st.session_state.pop(key, None)
         return
-    with context.session_state.query_params() as parameters:
-        for key in fields:  # Streamlit takes out what a field had there that is drawn no more
-            if (binding := parameters.get_binding_for_param(key)) is not None:
-                parameters.unbind_widget(binding.widget_id)
+    _unbind(fields)
     for key, default in fields.items():
         if key not in st.session_state:
             continue
@@ -292,6 +289,17 @@ def keep_in_address(fields: Mapping[str, Any]) -> None:
             st.query_params[key] = said
     with context.session_state.query_params() as parameters:
         parameters.set_initial_query_params_from_current()
+
+
+def _unbind(keys: Iterable[str]) -> None:
+    """Fields of the view before that had these in the address have them no more: Streamlit takes out what a field had
+    there that is drawn no more, and lets nobody else do so."""
+    context = get_script_run_ctx()
+    if context is not None:
+        with context.session_state.query_params() as parameters:
+            for key in keys:
+                if (binding := parameters.get_binding_for_param(key)) is not None:
+                    parameters.unbind_widget(binding.widget_id)
 
 
 def read_history() -> None:
@@ -323,6 +331,15 @@ def put_off_selection() -> None:
         state["model"] = _model_before() or state["model"]
     st.session_state.update(state)
     _remember(state)
+
+
+def leave_selection_out() -> None:
+    """Of a view that is of one set whatever is selected, as of a run: its address names no other one. What it said is
+    remembered (`put_off_selection`)."""
+    said = [key for key in (*_SHARED, _INSTEAD_OF, "benchmark") if key in st.query_params]
+    _unbind(said)
+    for key in said:
+        del st.query_params[key]
 
 
 def _restore_selection(page: str) -> None:
