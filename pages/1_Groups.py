@@ -616,11 +616,33 @@ def page(selection: ui.Selection) -> None:
     group = asked_group()
     if group in ids:
         ui.keep_in_address({**GALLERY_FIELDS, "compact": on_phone()})
+        keep_filters_of_link(evaluation)
         detail(selection, evaluation, ids.index(group))
     else:
         gallery(selection, evaluation)
         text_only_section(selection, evaluation)
     ui.cite(selection.selected_groups)
+
+
+def keep_filters_of_link(evaluation: Evaluation) -> None:
+    """Where a link opened the group, no field of the gallery has been drawn: what the address says of them is kept as
+    theirs is, beyond a visit to other pages. What a field does not know stays for the gallery to say."""
+    options = {
+        "verdict": group_filters.verdict_options(evaluation),
+        "sort": group_filters.ORDERS,
+        "layout": (CARDS, TABLE),
+        "file_layout": (CARDS, TABLE),
+    }
+    for key, default in GALLERY_FIELDS.items():
+        said = st.query_params.get_all(key)
+        if not said or key in st.session_state or not all(name in options.get(key, said) for name in said):
+            continue
+        if isinstance(default, bool):
+            st.session_state[key] = said[-1] == "true"
+        elif not isinstance(default, int):
+            st.session_state[key] = said if isinstance(default, list) else said[-1]
+        elif said[-1].isdecimal() and len(said[-1]) < 7:
+            st.session_state[key] = max(1, int(said[-1]))
 
 
 def metrics_figure(evaluation: Evaluation) -> go.Figure:

@@ -349,6 +349,23 @@ def test_an_opened_group_leaves_the_filters_of_the_gallery_in_the_address(app):
     assert line(fine(reloaded.button(key="to-gallery").click().run())).startswith("300 of 300")
 
 
+@pytest.mark.parametrize("more", [{}, {"sort": "margin, largest first", "compact": "true", "page": "2"}])
+def test_a_group_opened_by_a_link_keeps_the_filters_of_its_gallery_over_a_visit_to_home(app, more):
+    """“Gallery (1 of 10)” had become “Gallery (8 of 300)”."""
+    said = {"q": "red cube", "verdict": "ImageScore wrong", **more}
+    test = app(GROUPS, **said, group="attribute-swap/test/0007")
+    before = test.button(key="to-gallery").label
+    assert before.endswith(" of 10)")
+    for key in [*test.query_params]:  # the menu's link to Home has none
+        del test.query_params[key]
+    fine(test.switch_page("app.py").run())
+    fine(test.switch_page(GROUPS).run())
+    assert test.button(key="to-gallery").label == before
+    assert {key: "".join(test.query_params[key]) for key in said} == said
+    fine(test.button(key="to-gallery").click().run())
+    assert any(c.value.startswith("10 of 300 groups") for c in test.caption)
+
+
 @pytest.mark.parametrize(("asked", "counted"), [(["foo"], ""), (["foo", "tied"], " (1)")])
 def test_an_unknown_verdict_or_order_in_the_address_is_said_and_not_counted(app, monkeypatch, asked, counted):
     """`verdict=foo` was dropped without a word, and counted by the button."""
