@@ -56,7 +56,7 @@ from ui.uploads import (
     upload_store,
     why_no_prior,
 )
-from ui.views import read_view, view_field
+from ui.views import came_back_to, read_view, view_field
 
 NAMED = 5  # files, in a sentence
 LEAD = "Add images, scores, embeddings or models of your own. Every file is checked, and no file is ever run."
@@ -122,6 +122,7 @@ def images() -> None:
             placeholder="/home/me/my-photos",
             help="Images and a manifest; a Hugging Face data set in Parquet; an image folder with metadata.csv.",
         )
+        stored_elsewhere()
     with right:
         how_it_looks(folded=upload is not None or bool(folder.strip()))
     if upload is not None:
@@ -297,8 +298,24 @@ def stored_before(in_field: set[str]) -> None:
     names = [each.removeprefix(PREFIX) for each in upload_names()]
     others = [name for name in names if name not in in_field]
     if others:
-        more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
-        st.caption(escape_markdown(f"Uploaded already, and still here: {', '.join(others[:NAMED])}{more}."))
+        st.caption(escape_markdown(f"Uploaded already, and still here: {_first_names(others)}."))
+
+
+def stored_elsewhere() -> None:
+    """Below the field for images: the files and sets of one's own that are here, though no field shows them."""
+    sets = [f"mine/{name}" for name in user_sets.sets()]
+    if sets:
+        st.caption(escape_markdown(f"Your sets, still here: {_first_names(sets)}."))
+    names = [each.removeprefix(PREFIX) for each in upload_names()]
+    if names:
+        st.caption(
+            escape_markdown(f"Under “{WAY_SCORES}”, uploaded already and still here: {_first_names(names)}.")
+        )
+
+
+def _first_names(names: list[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"
 
 
 def refused(wrong: list[tuple[Any, InputError]]) -> None:
@@ -606,6 +623,14 @@ def removed(name: str) -> None:
     import_workbench.clear_caches()
 
 
+def reopen_last_way() -> None:
+    """Whoever comes back by the menu, whose link says nothing, finds what was open here before."""
+    state, before = st.session_state, came_back_to("way")
+    if before is None and "way" not in st.query_params and not state.get("way") and state.get(LAST_WAY):
+        state["way"] = state[LAST_WAY]
+
+
+LAST_WAY = "last_way"  # in the session
 WAYS = {
     WAY_IMAGES: images,
     "Hugging Face": hub,
@@ -622,9 +647,11 @@ if public_mode.is_public():
         scores()
 else:
     import_workbench.show_added()
+    reopen_last_way()
     asked = read_view("way", list(WAYS))
     ui.warn_unknown("way", [asked.unknown], WAYS)
     with st.container(key="ways"):
         way = view_field("way", list(WAYS), "What do you want to add?")
+    st.session_state[LAST_WAY] = way
     with ui.show_errors():
         WAYS[way]()

@@ -403,6 +403,23 @@ def uploaded(app, name: str, content: bytes):
     return test.get("file_uploader")[0].upload(name, content).run()
 
 
+def test_the_way_that_was_open_is_open_again_after_another_page(app):
+    """It was back at “Images and captions”, and nothing said that the file was still there."""
+    test = fine(uploaded(app, "s.csv", _csv(4, 0.9)))
+    del test.query_params["way"]  # the menu's links say nothing of it
+    fine(test.switch_page("app.py").run())
+    fine(test.switch_page(PAGE).run())
+    assert test.segmented_control(key="way").value == "Scores or embeddings"
+    assert "".join(test.query_params["way"]) == "Scores or embeddings"
+    assert "Uploaded already, and still here: s.csv." in text(test).replace("\\", "")
+    fine(test.segmented_control(key="way").set_value("Images and captions").run())
+    said = "Under “Scores or embeddings”, uploaded already and still here: s.csv."
+    assert said in text(test).replace("\\", "")
+    fine(test.switch_page("app.py").run())
+    fine(test.switch_page(PAGE).run())
+    assert test.segmented_control(key="way").value == "Images and captions"
+
+
 def test_the_result_of_a_file_comes_before_formats_and_examples(app):
     """It stood below examples and two boxes, under the first screen of a laptop."""
     test = app(PAGE, way="Scores or embeddings")
