@@ -52,9 +52,11 @@ from ui.uploads import (
     new_upload,
     not_stored,
     stored_upload,
+    upload_evaluation,
     upload_groups,
     upload_names,
 )
+from ui.views import came_back_to
 
 PER_PAGE = 4
 DIFFERING = "Where they differ"  # a section's title
@@ -69,6 +71,9 @@ CLASSES = {  # as the address has them; the page names the two
 }
 THIS_PAGE = "pages/6_Compare.py"
 CAME_ALONG = "came_along"  # the group that came along from another page
+COMPARED_ON = "compared_on"  # in the session: the set, and what was chosen to compare with on it
+REPLACED = "replaced_other"  # in the session: a set, what stands there now, and the file whose place that has taken
+ARRIVED = "arrived"  # in the session: this page has just been opened
 UNCORRECTED = (
     "McNemar's exact test on the groups where they differ, of this metric alone; of a metric that counts parts of a "
     "group, the exact sign test."
@@ -95,6 +100,7 @@ def pick_other(selection: ui.Selection) -> str | None:
         return None
     if selection.is_file and st.session_state.get("other") not in (None, *files):  # of a benchmark, before
         st.session_state["other"] = None
+    replace_other_of_another_set(selection)
     lost = lost_other()
     if lost:
         st.session_state["other"] = None
@@ -125,7 +131,39 @@ def pick_other(selection: ui.Selection) -> str | None:
             file_ways(selection)
         else:
             upload_other("Upload a file")
+    say_what_was_replaced(selection, other)
+    st.session_state[COMPARED_ON] = (selection.benchmark, other)
     return other
+
+
+def replace_other_of_another_set(selection: ui.Selection) -> None:
+    """A file that was chosen for the set selected before, and has none of the groups of this one: what a set is
+    compared with by default takes its place. One that the address names beside this set stays, and is told."""
+    state = st.session_state
+    on, other = state.get(COMPARED_ON, (None, None))
+    if other is None or on in (None, selection.benchmark) or state.get("other", other) != other:
+        return
+    if not is_upload(other) or other not in upload_names() or has_groups_of(other, selection):
+        return
+    state["other"] = ui.another_model(selection)
+    state[REPLACED] = (selection.benchmark, state["other"], other)
+
+
+def has_groups_of(entry: str, selection: ui.Selection) -> bool:
+    """Whether a file can stand beside the selected groups, by their names or in their order."""
+    shape = "x".join(map(str, selection.groups.shape))
+    try:
+        found = {*upload_evaluation(entry, shape).ids}
+    except InputError:  # of another shape
+        return False
+    return not found.isdisjoint(selection.groups.ids) or bool(order_assumed(selection, entry))
+
+
+def say_what_was_replaced(selection: ui.Selection, other: str | None) -> None:
+    """As long as what took its place is compared: which file has none of these groups."""
+    on, instead, before = st.session_state.get(REPLACED, (None, None, ""))
+    if (on, instead) == (selection.benchmark, other):
+        st.caption(escape_markdown(f"{before.removeprefix(PREFIX)} has none of these groups."))
 
 
 def swapped(selection: ui.Selection, other: str) -> dict[str, str]:
@@ -471,9 +509,9 @@ def alone_right(match: Comparison, first: str, second: str) -> str:
     figure, which fills the first screen. Markdown."""
     more, of = max((match.broken, first), (match.fixed, second), key=lambda side: side[0])
     apart = match.fixed + match.broken
-    alone = f", {more} of them right with {escape_markdown(of)} alone" if apart else ""
+    where = f", {more} of them right with {escape_markdown(of)} alone: [see where](#{anchor(DIFFERING)})"
     return ui.unbroken(
-        f"They differ on {counted(apart, 'group')}{alone}: [see where](#{anchor(DIFFERING)}). "
+        f"They differ on {counted(apart, 'group') if apart else 'no group'}{where if apart else ''}. "
         f"[Every\N{NO-BREAK SPACE}metric\N{NO-BREAK SPACE}↓](#{anchor(EVERY_METRIC)})"
     )
 
@@ -516,6 +554,9 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side,
         classes = paired.groups_by_winner(a, b, metric)
         alone = [name for name, side in CLASSES.items() if side in WINNERS]
         larger = max(alone, key=lambda name: int(classes[CLASSES[name]].sum()))
+        if st.session_state.pop(ARRIVED, False) and opened == st.session_state.get(CAME_ALONG):
+            own = [name for name in alone if opened and classes[CLASSES[name]][list(a.ids).index(opened)]]
+            st.session_state.update({"side": name for name in own})
         chosen = pick_class(larger, sides)
     sizes = ", ".join(
         f"{escape_markdown(winner_text(side, sides))} {int(classes[side].sum())}" for side in CLASSES.values()
@@ -526,26 +567,37 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side,
     else:
         at = list(a.ids).index(opened)
         side = next(side for side in CLASSES.values() if classes[side][at])
-        opened_group(a, b, groups, opened, side, sides)
+        opened_group(a, b, groups, opened, (side, CLASSES[chosen]), sides)
     cards((a, b), groups, np.flatnonzero(classes[CLASSES[chosen]]), metric, chosen, sides)
 
 
 def note_what_came_along() -> None:
     """Before the page is opened: the group that comes along by a button of another page, or by the menu from one where
-    it is open. Scrolled to, it hid who is better and which groups differ."""
+    it is open. Scrolled to, it hid who is better and which groups differ; of one that only one side has right, that
+    side's groups are chosen, whatever was chosen here before."""
+    here = page_is_drawn_again() or came_back_to("side") is not None
+    st.session_state[ARRIVED] = "carried" in st.session_state or not here
     if "carried" in st.session_state:
         st.session_state[CAME_ALONG] = st.session_state["carried"].get("group")
     elif st.session_state.get("drawn_page") and not page_is_drawn_again():
-        st.session_state[CAME_ALONG] = st.query_params.get("group")
+        group = st.query_params.get("group") or st.session_state.get("group")  # the menu's links name none
+        st.session_state[CAME_ALONG] = group
+        if group and "group" not in st.query_params:
+            st.session_state["group"] = group  # else the field here has it from its second run on
 
 
 def opened_group(
-    a: Evaluation, b: Evaluation, groups: GroupSet, group: str, side: str, sides: tuple[Side, Side]
+    a: Evaluation,
+    b: Evaluation,
+    groups: GroupSet,
+    group: str,
+    classes: tuple[str, str],
+    sides: tuple[Side, Side],
 ) -> None:
-    """The group that is open; of one that came along from another page, and on which the two do not differ, a line with
-    a button. side : its class, of `paired.SIDES`."""
-    came_along = group == st.session_state.get(CAME_ALONG)
-    if came_along and side not in WINNERS:
+    """The group that is open; of one that came along from another page, and on which the two do not differ or that is
+    not of the chosen class, a line with a button. classes : its own and the chosen one, of `paired.SIDES`."""
+    came_along, (side, chosen) = group == st.session_state.get(CAME_ALONG), classes
+    if came_along and (side not in WINNERS or side != chosen):
         open_before(group, class_text(side, sides))
         return
     # What was opened here is scrolled to by its key (ui.history).

@@ -497,6 +497,68 @@ def test_two_files_are_compared_with_the_paired_test(app, tmp_path):
     assert '"name":"b.csv"' in str(test.get("plotly_chart")[0].proto.spec)  # the figure names them
 
 
+def test_a_file_compared_on_another_set_gives_way_to_the_default_partner(app, open_page, tmp_path):
+    """It stayed, and the page was an error: none of the groups in common."""
+    first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
+    second = uploaded(tmp_path, "b.csv", with_right({1, 2, 3}))
+    test = app(COMPARE, set=first, other=second)
+    fine(test.selectbox(key="set").set_value(SET).run())
+    assert test.selectbox(key="other").value == "builtin/siglip"
+    assert "b.csv has none of these groups." in text(test).replace("\\", "")
+    assert "".join(test.query_params["other"]) == "builtin/siglip"
+    third = next(each for each in test.selectbox(key="other").options if "siglip" not in each and "clip" not in each)
+    fine(test.selectbox(key="other").set_value(third).run())
+    assert "has none of these groups" not in text(test)
+    wrong = open_page(COMPARE, set=SET, model="builtin/clip", other=second)  # a link that names both
+    assert "in common" in wrong.error[0].value
+
+
+def test_a_set_chosen_on_another_page_brings_its_default_partner(app, tmp_path):
+    first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
+    second = uploaded(tmp_path, "b.csv", with_right({1, 2, 3}))
+    test = app(COMPARE, set=first, other=second)
+    fine(test.switch_page("pages/2_Matching.py").run())
+    fine(test.selectbox(key="set").set_value(SET).run())
+    if "other" in test.query_params:  # the menu's links say nothing of it
+        del test.query_params["other"]
+    fine(test.switch_page(COMPARE).run())
+    assert test.selectbox(key="other").value == "builtin/siglip"
+
+
+def test_files_that_agree_on_every_group_have_no_link_to_where_they_differ(app, tmp_path):
+    first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
+    same = uploaded(tmp_path, "b.csv", with_right({0, 1}))
+    said = text(app(COMPARE, set=first, other=same))
+    assert "They differ on no group. [Every" in said and "see where" not in said
+
+
+@pytest.mark.parametrize("home", [False, True])
+@pytest.mark.parametrize(
+    ("group", "side", "shown"),
+    [("4", "only the second right", False), ("2", "only the second right", True), ("0", "only the first right", True)],
+)
+def test_a_group_from_another_page_stands_open_only_among_the_groups_that_are_chosen(
+    app, tmp_path, group, side, shown, home
+):
+    """One that neither has right stood open above the groups that only the second has right."""
+    first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
+    second = uploaded(tmp_path, "b.csv", with_right({1, 2, 3}))
+    test = app("pages/1_Groups.py", set=first, group=group)
+    del test.query_params["group"]  # the menu's links have the selection alone
+    if home:
+        fine(test.switch_page("app.py").run())
+    test.query_params["set"], test.query_params["other"] = first, second
+    test = fine(test.switch_page(COMPARE).run())
+    for _ in range(2):  # and on the next run
+        assert test.segmented_control(key="side").value == side
+        assert (html(test).count("cm-verdicts") == 2) is shown
+        assert ("You came from this group: wrong with both." in text(test)) is not shown
+        fine(test.run())
+    if group == "0":  # another class leaves it in a line
+        fine(test.segmented_control(key="side").set_value("only the second right").run())
+        assert html(test).count("cm-verdicts") == 0 and "You came from this group" in text(test)
+
+
 def test_page_and_report_say_that_individualmatch_counts_groups_with_more_images_right(app, exported):
     """101 / 38 stood beside IndividualMatch under “only … right”: groups with more images right, which nothing said."""
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
