@@ -242,6 +242,9 @@ def shared_parameters(chosen: bool = False) -> dict[str, Any]:
         selected["model"] = wanted
     if chosen and selected.get("set") == st.session_state.get(OPENED_BY_ITSELF):
         selected.pop("set", None)
+    named = selected.get("set") or ""
+    if is_upload(named if isinstance(named, str) else named[-1]):  # a file has neither; the session keeps them for a benchmark
+        selected = {key: value for key, value in selected.items() if key not in _OF_BENCHMARKS}
     return _parameters(selected)
 
 
@@ -542,8 +545,20 @@ def _pick_of_file(entry: str) -> Selection:
         _forget_shape()
     groups = _with_pictures(upload_groups(entry, shape))
     tags, mask = _pick_tags(groups)
+    _leave_out_of_file()
     _remember_fields("set", "tag", *(["shape"] if shape else []))
     return Selection(entry, "", entry, tags, groups, mask)
+
+
+def _leave_out_of_file() -> None:
+    """A model and a split that came along in a link say nothing of a file: they are kept for the next benchmark, and no
+    address of this view has them."""
+    for key in _OF_BENCHMARKS:
+        if key in st.query_params:
+            if key not in st.session_state:
+                st.session_state[key] = st.query_params[key]
+            with suppress(StreamlitAPIException):  # a field of the run before: Streamlit takes it out
+                del st.query_params[key]
 
 
 def _forget_shape() -> None:
