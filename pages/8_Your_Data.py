@@ -49,6 +49,8 @@ from ui.uploads import (
     pick_shape,
     show_left_out,
     stored_upload,
+    tags_elsewhere,
+    take_tags,
     upload_evaluation,
     upload_limit,
     upload_names,
@@ -452,6 +454,7 @@ def fit_beside(entry: str) -> list[str]:
 def beside(entry: str) -> None:
     """Tags for a file's groups, and a language prior where its scores can have one."""
     kinds = fit_beside(entry)
+    offer_tags_of_others(entry)
     with st.expander(
         "Add tags or a language prior" if PRIOR in kinds else "Add tags", icon=":material/sell:"
     ):
@@ -461,6 +464,22 @@ def beside(entry: str) -> None:
             if fits:
                 st.success(escape_markdown(fits), icon=":material/check:")
             ask_beside(entry, what)
+
+
+def offer_tags_of_others(entry: str) -> None:
+    """A button for each table of tags that another file with the same groups has, and this one has not."""
+    others = tags_elsewhere(entry)[:NAMED]
+    if not others:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="tags-of-others"):
+        for other in others:
+            st.button(
+                escape_markdown(f"Use the tags of {other.removeprefix(PREFIX)}"),
+                on_click=take_tags,
+                args=(entry, other),
+                icon=":material/sell:",
+            )
+        st.caption("Both files have the same groups.", width="content")
 
 
 def remove_file(entry: str) -> None:

@@ -545,6 +545,47 @@ def test_tags_beside_a_file_filter_and_slice_it(app, file):
     assert "By tag" in text(app(MATCHING, set=f"upload/{file}"))
 
 
+def test_a_file_with_the_same_groups_takes_the_tags_of_another_one(app, file):
+    """Tags were of one file only: the other had no “By tag” until they were uploaded again."""
+    store = UploadStore()
+    groups = load(SET, "test")
+    path = store._root.parent / "second.csv"
+    write_scores(path, np.random.default_rng(1).normal(size=(300, 2, 2)), groups.ids[::-1], None)
+    second = store.add("second.csv", path.read_bytes()).name
+    write_scores(path, np.random.default_rng(1).normal(size=(299, 2, 2)), groups.ids[1:], None)
+    fewer = store.add("fewer.csv", path.read_bytes()).name
+    offered = lambda test: [b.label.replace("\\", "") for b in test.button if "the tags of" in b.label]  # noqa: E731
+    scores = {"way": "Scores or embeddings"}
+    assert not offered(app(DATA, set=f"upload/{second}", **scores))
+    rows = "\n".join(f"{name},{'even' if i % 2 == 0 else 'odd'}" for i, name in enumerate(groups.ids))
+    store.put_beside(store.get(file), TAGS, "tags.csv", f"id,parity\n{rows}".encode())
+    assert not offered(app(DATA, set=f"upload/{fewer}", **scores))
+    assert not offered(app(DATA, set=f"upload/{file}", **scores))
+    test = app(DATA, set=f"upload/{second}", **scores)
+    assert offered(test) == ["Use the tags of scores.csv"]
+    test = fine(next(b for b in test.button if "the tags of" in b.label).click().run())
+    assert not offered(test) and "Tags: tags.csv, 300 of 300 groups matched (parity)." in [
+        each.value.replace("\\", "") for each in test.success
+    ]
+    assert "150 groups of 2×2 · only parity: odd" in plain(
+        app(MATCHING, set=f"upload/{second}", tag="parity: odd")
+    )
+
+
+@pytest.mark.parametrize(
+    ("page", "model"), [(MATCHING, "builtin/siglip"), (DEBIAS, "builtin/blip-caption"), (GROUPS, "builtin/siglip")]
+)
+def test_a_model_that_came_along_is_in_no_address_of_a_file(app, file, page, model):
+    """“Link to exactly this view” named a model of an earlier comparison, which the view of a file has none of."""
+    test = app(page, set=f"upload/{file}", model=model, split="validation")
+    assert not {"model", "split"} & {*test.query_params}
+    fine(test.selectbox(key="set").set_value(SET).run())  # it is kept for the next benchmark
+    assert [test.selectbox(key=key).value for key in ("model", "split")] == [model, "validation"]
+    fine(test.selectbox(key="set").set_value(f"upload/{file}").run())
+    fine(test.run())
+    assert not {"model", "split"} & {*test.query_params}
+
+
 @pytest.mark.parametrize("page", [GROUPS, MATCHING, DEBIAS])
 def test_a_file_may_be_named_as_the_benchmark_of_an_address(app, file, page):
     test = app(page, benchmark=f"upload/{file}")

@@ -366,6 +366,29 @@ def put_beside(entry: str, what: str) -> bool:
     return True
 
 
+def tags_elsewhere(entry: str) -> list[str]:
+    """The files whose tags a file without any can take, as they have exactly its groups: the newest first, one of each
+    table of tags."""
+    if stored_upload(entry).beside(TAGS) is not None:
+        return []
+    ids, found = {*upload_evaluation(entry).ids}, {}
+    for other in upload_names():
+        beside = stored_upload(other).facts["beside"].get(TAGS)
+        if beside is None or beside["sha256"] in found:
+            continue
+        with suppress(InputError):  # one that cannot be read just now
+            if {*upload_evaluation(other).ids} == ids:
+                found[beside["sha256"]] = other
+    return [*found.values()]
+
+
+def take_tags(entry: str, other: str) -> None:
+    """Store the tags of another file beside a file, too (a callback)."""
+    tags = stored_upload(other).beside(TAGS)
+    if tags is not None:
+        upload_store().put_beside(stored_upload(entry), TAGS, *tags)
+
+
 _INSTEAD = {  # what was given for tags or a prior: what it looks like, and where it belongs
     _SCORES: f"a score file; upload it on the page Your data, under “{FILE_LABEL}”",
     _PRIOR: "a language prior; add it under “Language prior”, which scores that are log-likelihoods have",
