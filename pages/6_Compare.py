@@ -72,7 +72,9 @@ CLASSES = {  # as the address has them; the page names the two
 THIS_PAGE = "pages/6_Compare.py"
 CAME_ALONG = "came_along"  # the group that came along from another page
 COMPARED_ON = "compared_on"  # in the session: the set, and what was chosen to compare with on it
-REPLACED = "replaced_other"  # in the session: a set, what stands there now, and the file whose place that has taken
+REPLACED = (
+    "replaced_other"  # in the session: a set, what stands there now, and the file whose place that has taken
+)
 ARRIVED = "arrived"  # in the session: this page has just been opened
 UNCORRECTED = (
     "McNemar's exact test on the groups where they differ, of this metric alone; of a metric that counts parts of a "
@@ -554,9 +556,11 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side,
         classes = paired.groups_by_winner(a, b, metric)
         alone = [name for name, side in CLASSES.items() if side in WINNERS]
         larger = max(alone, key=lambda name: int(classes[CLASSES[name]].sum()))
-        if st.session_state.pop(ARRIVED, False) and opened == st.session_state.get(CAME_ALONG):
-            own = [name for name in alone if opened and classes[CLASSES[name]][list(a.ids).index(opened)]]
-            st.session_state.update({"side": name for name in own})
+        if st.session_state.pop(ARRIVED, False) and opened and opened == st.session_state.get(CAME_ALONG):
+            at = list(a.ids).index(opened)
+            st.session_state["side"] = next(
+                (name for name in alone if classes[CLASSES[name]][at]), st.session_state.get("side")
+            )
         chosen = pick_class(larger, sides)
     sizes = ", ".join(
         f"{escape_markdown(winner_text(side, sides))} {int(classes[side].sum())}" for side in CLASSES.values()

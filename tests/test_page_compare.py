@@ -506,7 +506,9 @@ def test_a_file_compared_on_another_set_gives_way_to_the_default_partner(app, op
     assert test.selectbox(key="other").value == "builtin/siglip"
     assert "b.csv has none of these groups." in text(test).replace("\\", "")
     assert "".join(test.query_params["other"]) == "builtin/siglip"
-    third = next(each for each in test.selectbox(key="other").options if "siglip" not in each and "clip" not in each)
+    third = next(
+        each for each in test.selectbox(key="other").options if "siglip" not in each and "clip" not in each
+    )
     fine(test.selectbox(key="other").set_value(third).run())
     assert "has none of these groups" not in text(test)
     wrong = open_page(COMPARE, set=SET, model="builtin/clip", other=second)  # a link that names both
@@ -535,7 +537,11 @@ def test_files_that_agree_on_every_group_have_no_link_to_where_they_differ(app, 
 @pytest.mark.parametrize("home", [False, True])
 @pytest.mark.parametrize(
     ("group", "side", "shown"),
-    [("4", "only the second right", False), ("2", "only the second right", True), ("0", "only the first right", True)],
+    [
+        ("4", "only the second right", False),
+        ("2", "only the second right", True),
+        ("0", "only the first right", True),
+    ],
 )
 def test_a_group_from_another_page_stands_open_only_among_the_groups_that_are_chosen(
     app, tmp_path, group, side, shown, home

@@ -573,7 +573,8 @@ def test_a_file_with_the_same_groups_takes_the_tags_of_another_one(app, file):
 
 
 @pytest.mark.parametrize(
-    ("page", "model"), [(MATCHING, "builtin/siglip"), (DEBIAS, "builtin/blip-caption"), (GROUPS, "builtin/siglip")]
+    ("page", "model"),
+    [(MATCHING, "builtin/siglip"), (DEBIAS, "builtin/blip-caption"), (GROUPS, "builtin/siglip")],
 )
 def test_a_model_that_came_along_is_in_no_address_of_a_file(app, file, page, model):
     """“Link to exactly this view” named a model of an earlier comparison, which the view of a file has none of."""

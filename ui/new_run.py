@@ -1,4 +1,4 @@
-"""What the form of a new run begins with: what the run on screen was of, unless another set or model was chosen since."""
+"""What the form of a new run begins with: what the run on screen was of, unless another was chosen since."""
 
 from __future__ import annotations
 

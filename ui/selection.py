@@ -243,7 +243,9 @@ def shared_parameters(chosen: bool = False) -> dict[str, Any]:
     if chosen and selected.get("set") == st.session_state.get(OPENED_BY_ITSELF):
         selected.pop("set", None)
     named = selected.get("set") or ""
-    if is_upload(named if isinstance(named, str) else named[-1]):  # a file has neither; the session keeps them for a benchmark
+    if is_upload(
+        named if isinstance(named, str) else named[-1]
+    ):  # a file has neither; the session keeps them for a benchmark
         selected = {key: value for key, value in selected.items() if key not in _OF_BENCHMARKS}
     return _parameters(selected)
 
