@@ -1022,6 +1022,16 @@ def test_from_a_finished_run_a_new_one_is_one_click_away(app, made):  # noqa: F8
         assert button(test, "Start the run") and "run" not in test.query_params
 
 
+def test_a_new_run_after_one_on_embeddings_begins_with_its_file_where_that_is_here(app, made):  # noqa: F811
+    """Its address named a set and a model that it has nothing to do with."""
+    other = {"set": SET, "model": "upload/mine_lr.csv"}
+    test = app(TTM, run=made.file, **other)
+    assert {*test.query_params} == {"run"}
+    UploadStore().add("mine.npz", Path(RunStore().get(made.file).config["embeddings"]).read_bytes(), "2x2")
+    test = fine(button(app(TTM, run=made.file, **other), "New run").click().run())
+    assert test.selectbox(key="set").value == "upload/mine.npz"
+
+
 def test_seeds_are_added_to_a_finished_run_and_to_a_group(app, made, started):  # noqa: F811
     test = app(TTM, run=made.simplematch)
     fine(test.number_input(key="more_seeds").set_value(2).run())
