@@ -90,6 +90,7 @@ MOST_BARS = 3  # of runs that are working at once
 COLA = "adapt"  # the kind of a run of the Retrieval page
 GIVEN_SEEDS = "over groups, for these two seeds"  # what an interval of just two seeds is over
 SCORE_GAIN = "GroupScore gain"
+GAIN, BEFORE = "gain", "before"  # of the metric of the result
 RESULT, SCORE = "result", "GroupScore after"
 PAIRED, UNPAIRED, APART = "paired test", "results, no test", "curves only"  # what two runs can be compared by
 
@@ -411,6 +412,8 @@ def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
     short = frame.assign(set=begun(frame), started=frame["started"].dt.strftime("%d %b %H:%M"))
     if metric := shared_metric(frame):  # its head says it
         short["result"] = short["result"].str.replace(f" {metric},", ",", regex=False)
+    else:
+        short = named_cells(short)
     for name in (RESULT, SCORE):
         if chance := shared_chance(frame, name):
             short[name] = short[name].str.replace(f", chance {chance}", "", regex=False)
@@ -494,31 +497,44 @@ def _cut_within(name: str, most: int) -> str:
 
 def begun(frame: pd.DataFrame) -> list[str]:
     """What each row begins with, on a phone all that is in sight of it: the name that it was given, else the set,
-    without `scenes/`; and where several runs have it the first of model, groups, seed, settings, minute and second in
-    which no two of them are alike. Runs of one second are numbered."""
+    without `scenes/`; and where several have it what tells them apart. A name that one run is given changes nothing of
+    the others of its set, which keep what they had."""
+    given = frame["name"] if "name" in frame else pd.Series("", frame.index)
+    of_set, of_name = _ends_apart(frame, frame["set"]), _ends_apart(frame, given)
+    ends = [named if name else own for name, named, own in zip(given, of_name, of_set, strict=True)]
+    is_one_set = len(frame) > 1 and frame["set"].nunique() == 1  # which the line below the table says
+    names = given.where(given != "", "" if is_one_set else frame["set"].str.removeprefix("scenes/"))
+    return [
+        _cut_within(name, max(_LETTERS["set"] - len(end) - 3 * bool(end), _LEAST)) + f" · {end}" * bool(end)
+        if name
+        else end
+        for name, end in zip(names, ends, strict=True)
+    ]
+
+
+def _ends_apart(frame: pd.DataFrame, called: pd.Series) -> list[str]:
+    """Of each row the first of model, groups, seed, settings, minute and second in which no two that are called alike
+    are alike; "" of one that no other is called like. Runs of one second are numbered."""
     groups = _groups_named(frame)
     seeds = [f"seed{'' if said.isdecimal() else 's'} {said}" for said in frame["seed"]]
     both = [f"{said}, {seed}" for said, seed in zip(groups, seeds, strict=True)]
     ways = [frame["model"], groups, seeds, both]
     own = [""] * len(frame)
-    called = frame["set"] if "name" not in frame else frame["name"].where(frame["name"] != "", frame["set"])
     for name in dict.fromkeys(called):
         rows = np.flatnonzero(called == name)
-        if len(rows) > 1:
-            known = [[_cut(list(way)[row], 20) for row in rows] for way in ways]
-            if "settings" in frame:
-                settings = _without_shared([frame["settings"][row] for row in rows])
-                known.append([_cut(said, 20) for said in settings])
-                also = zip(rows, settings, strict=True)
-                known.append([_cut(f"{groups[row]}, {said}", 24) for row, said in also])
-            known += _times([frame["started"][row] for row in rows])
-            apart = next((each for each in known if len({*each}) == len(each)), _numbered(known[-1]))
-            own = [f" · {apart[list(rows).index(i)]}" if i in rows else said for i, said in enumerate(own)]
-    if all(own) and len({*called}) == 1 and len(frame) > 1:  # which the line below the table says
-        return [said.removeprefix(" · ") for said in own]
-    names = [name.removeprefix("scenes/") for name in called]
-    room = [max(_LETTERS["set"] - len(end), _LEAST) for end in own]
-    return [_cut_within(name, most) + end for name, most, end in zip(names, room, own, strict=True)]
+        if len(rows) < 2:
+            continue
+        known = [[_cut(list(way)[row], 20) for row in rows] for way in ways]
+        if "settings" in frame:
+            settings = _without_shared([frame["settings"][row] for row in rows])
+            known.append([_cut(said, 20) for said in settings])
+            also = zip(rows, settings, strict=True)
+            known.append([_cut(f"{groups[row]}, {said}", 24) for row, said in also])
+        known += _times([frame["started"][row] for row in rows])
+        apart = next((each for each in known if len({*each}) == len(each)), _numbered(known[-1]))
+        for row, said in zip(rows, apart, strict=True):
+            own[row] = said
+    return own
 
 
 def headings(frame: pd.DataFrame) -> list[str]:
@@ -529,7 +545,7 @@ def headings(frame: pd.DataFrame) -> list[str]:
     if "name" in frame:
         called = frame["name"].where(frame["name"] != "", called)
     seeds = [f"seed{'' if said.isdecimal() else 's'} {said}" for said in frame["seed"]]
-    apart = _apart_on_cards(frame, list(zip(called, frame["model"], strict=True)))
+    apart = _apart_on_cards(frame, list(zip(frame["set"], frame["model"], strict=True)))
     parts = zip(called, *apart, frame["model"], seeds, strict=True)
     found = [" · ".join(filter(None, each)) for each in parts]
     return [
@@ -590,10 +606,20 @@ def shared_chance(frame: pd.DataFrame, column: str) -> str:
 
 
 def result_heads(frame: pd.DataFrame) -> dict[str, str]:
-    """What stands above the results: their metric and their chance level where all have one."""
-    named = {RESULT: shared_metric(frame) or RESULT, SCORE: metrics.METRICS[metrics.GROUP_SCORE].label}
+    """What stands above the results: their metric and their chance level where all have one; their metric also above
+    the gains, and what was before."""
+    metric = shared_metric(frame)
+    named = {RESULT: metric or RESULT, SCORE: metrics.METRICS[metrics.GROUP_SCORE].label}
     chances = {name: shared_chance(frame, name) for name in named if name in frame}
-    return {name: f"{named[name]}, chance {each}" if each else named[name] for name, each in chances.items()}
+    heads = {name: f"{named[name]}, chance {each}" if each else named[name] for name, each in chances.items()}
+    return heads | {name: f"{metric} {name}" for name in (GAIN, BEFORE) if metric and name in frame}
+
+
+def named_cells(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with the metric in every cell of gains and of what was before, as the results have it, where no head
+    says it."""
+    named = {name: frame[name].where(frame[name] == "–", frame[name] + " " + frame["metric"]) for name in (GAIN, BEFORE)}
+    return frame.assign(**named)
 
 
 def columns_of(widths: Mapping[str, int]) -> dict[str, Any]:
@@ -676,7 +702,8 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
         st.session_state[TABLE] = {"selection": {"rows": [ids.index(name) for name in chosen]}}
     frame = with_letters(frame, sweeps, _ticked(ids, chosen))
     everything = bool(st.session_state.get("columns"))
-    shown, widths = (frame.assign(set=marked(frame, frame["set"])), {}) if everything else fitted(frame)
+    whole = named_cells(frame.assign(set=marked(frame, frame["set"])))
+    shown, widths = (whole, {}) if everything else fitted(frame)
     config, scrolls = columns_of(widths), everything or sum(widths.values()) > _ROOM
     if widths:
         config |= {

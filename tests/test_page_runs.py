@@ -36,7 +36,7 @@ from core.metrics.statistics import Comparison, Estimate, compare, estimate
 from core.papers.measurement_run import MeasurementRun
 from core.runs.store import RunStore
 from core.sweeps.evaluate import EvaluationRun
-from core.ttm.run import SimpleMatchRun, TTMRun
+from core.ttm.run import SimpleMatchRun, TTMRun, store_embeddings
 from core.ttm.seeds import SeedGroup, seeded
 from ui.formatting import p_text
 from ui.runs import _left, imported, title_of
@@ -124,6 +124,51 @@ def test_a_run_and_its_seeds_can_have_a_name(app, made):  # noqa: F811
     assert (rows.loc[made.simplematch, "name"], rows.loc[made.simplematch, "set"]) == ("once more", SET)
     with pytest.raises(InputError, match="needs a title"):
         SeedGroup(made.simplematch, [store.get(made.simplematch)]).rename(store, " ")
+
+
+def test_a_name_given_to_one_run_changes_nothing_of_the_others(app):
+    """The other row of two was called by its file, cut, once one had a name, and the column “before” was gone."""
+    rng, store, ids = np.random.default_rng(0), RunStore(), ("g-0123abcd", "g-4567abcd")
+    rows, packed = rng.normal(size=(24, 6)), io.BytesIO()
+    np.savez(packed, img=rows, cap=rows + rng.normal(size=rows.shape))
+    kept = store_embeddings("clip_vit_b32_laion2b_embeddings.npz", packed.getvalue())
+    for group, count in zip(ids, (4, 2), strict=True):
+        for job in seeded(TTMRun.of_file(kept, options=SMALL), count, group):
+            finish(store, "clip_vit_b32_laion2b_embeddings.npz · embeddings", job)
+    table = app(RUNS).dataframe[0]
+    columns = list(table.proto.column_order)
+    assert dict(zip(table.value["id"], table.value["set"], strict=True)) == {
+        ids[0]: "seeds 0–3",
+        ids[1]: "seeds 0–1",
+    }
+    assert "before" in columns
+    CliRunner().invoke(cli, ["runs", "rename", ids[1], "short T3"], catch_exceptions=False)
+    test = app(RUNS)
+    table = test.dataframe[0]
+    assert dict(zip(table.value["id"], table.value["set"], strict=True)) == {
+        ids[0]: "seeds 0–3",
+        ids[1]: "short T3",
+    }
+    assert list(table.proto.column_order) == columns
+
+
+def test_gain_and_before_name_their_metric(app, made):  # noqa: F811
+    """Only “GroupScore gain” did; where rows have several metrics each cell does."""
+    test = app(RUNS, columns="true")
+    shown = json.loads(app(RUNS).dataframe[0].proto.columns)
+    assert shown["gain"]["label"] == "GroupMatch gain"
+    assert test.dataframe[0].value["gain"].str.endswith(" GroupMatch").all()
+    page = runpy.run_path(str(ROOT / RUNS))
+    frame = pd.DataFrame(
+        {"metric": ["GroupMatch", "test mAP", ""], "gain": ["+2.0 (0.5 to 3.5)", "–", "–"], "before": ["61.7 %", "40.0 %", "–"],
+         "result": ["61.7 % GroupMatch, chance 50.0", "40.0 % test mAP, chance 20.2", "–"]}
+    )  # fmt: skip
+    assert "gain" not in page["result_heads"](frame)
+    named = page["named_cells"](frame)
+    assert list(named["gain"]) == ["+2.0 (0.5 to 3.5) GroupMatch", "–", "–"]
+    assert list(named["before"]) == ["61.7 % GroupMatch", "40.0 % test mAP", "–"]
+    same = page["result_heads"](frame.iloc[:1])
+    assert (same["gain"], same["before"]) == ("GroupMatch gain", "GroupMatch before")
 
 
 def test_no_runs_yet_says_what_to_do(app):
