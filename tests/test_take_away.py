@@ -22,10 +22,11 @@ from core.metrics.groups import METRICS
 from core.metrics.paired import differences
 from core.metrics.statistics import Estimate, _Clustered, _ClusteredComparison
 from core.runs import engine
+from core.runs.models import public
 from core.runs.store import RunStore
 from core.scorers.cola_config import AdaptConfig
 from core.ttm.command import command_line
-from core.ttm.run import SimpleMatchRun, TTMRun, adaptation
+from core.ttm.run import SimpleMatchRun, TTMRun, adaptation, store_embeddings
 from ui.export import bibtex, page_address
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -85,6 +86,24 @@ def test_the_command_of_a_run_describes_the_same_run(run, tmp_path, monkeypatch)
     assert result.exit_code == 0, result.output
     (stored,) = RunStore().list()
     assert adaptation(stored.config) == run
+
+
+def test_the_command_of_a_run_on_an_upload_names_the_file_as_it_was_called(tmp_path, monkeypatch):
+    """It named the copy in the home of this machine, also in the report that others get."""
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(engine, "launch", lambda store, run_id: store.get(run_id))
+    np.savez(tmp_path / "my clip.npz", img=np.eye(8), cap=np.eye(8))
+    kept = store_embeddings("my clip.npz", (tmp_path / "my clip.npz").read_bytes())
+    run = TTMRun.of_file(kept, options={"iterations": 2})
+    note, command = command_line(run).splitlines()
+    assert note == "# in the folder of my-clip.npz" and str(tmp_path) not in command
+    assert shlex.split(command)[:4] == ["crossmatch", "ttm", "--embeddings", "my-clip.npz"]
+    monkeypatch.chdir(kept.parent)
+    result = CliRunner().invoke(cli, [*shlex.split(command)[1:], "--background"])
+    assert result.exit_code == 0, result.output
+    (stored,) = RunStore().list()
+    assert adaptation(stored.config) == run
+    assert public(stored.config)["embeddings"] == "my-clip.npz"
 
 
 STRATEGIES = [

@@ -729,7 +729,7 @@ def _ways_on(run: Run, group: Group, name: str) -> None:
 
 def configuration(store: RunStore, run: Run) -> None:
     with st.expander("Configuration" if is_public() else "Configuration and log", icon=":material/settings:"):
-        text = json.dumps(publishable(run.config) if is_public() else run.config, indent=1)
+        text = json.dumps(publishable(run.config), indent=1)
         st.download_button(
             "Configuration (JSON)", text, f"{run.id}.json", "application/json", on_click="ignore"
         )

@@ -4,6 +4,7 @@ preset does not set."""
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import Any
 
 from core.ttm.config import PRESETS, TTMConfig
@@ -18,10 +19,13 @@ _OPTIONS = (
 
 
 def command_line(run: AdaptationRun) -> str:
-    """One line for a shell."""
-    words = ["crossmatch", run.kind]
+    """One line for a shell; of a file of embeddings by its bare name, as for files of scores, below a comment that says
+    where it is to be: a path of this machine, of an upload that of the copy that was kept, is nothing to anyone else."""
+    words, where = ["crossmatch", run.kind], ""
     if run.embeddings:
-        words += ["--embeddings", run.embeddings, "--scale", f"{run.scale or 100.0:g}"]
+        name = Path(run.embeddings).name
+        where = f"# in the folder of {name}\n"
+        words += ["--embeddings", name, "--scale", f"{run.scale or 100.0:g}"]
     else:
         words += [run.benchmark, "--model", run.model, "--split", run.split]
     for name in ("shape", "groups", "adapt_on"):
@@ -35,7 +39,7 @@ def command_line(run: AdaptationRun) -> str:
     for name, value in _changes(run).items():
         words += _option(name, value)
     words += ["--device", run.device] if run.device != "auto" else []
-    return shlex.join([*words, "--seed", str(run.seed)])
+    return where + shlex.join([*words, "--seed", str(run.seed)])
 
 
 def _changes(run: AdaptationRun) -> dict[str, Any]:
