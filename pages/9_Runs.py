@@ -1228,7 +1228,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         st.markdown("  \n".join([*lines, differing]))
         with behind(pair, metric, store):
             means(both, pair, metric, store)
-    every_metric(pair.table, pair.note)
+    every_metric(pair.table, pair._table_note)
     names = [shared.whole_label(sweep) for sweep in (first, second)]
     tables = {"All metrics of both (CSV)": _with_origin(pair.frame, names, pair.n_groups)}
     tables[f"Both curves{on} (CSV)"] = curve_table(data, shown)

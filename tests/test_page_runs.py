@@ -1644,6 +1644,11 @@ def test_a_run_that_was_repeated_is_said_to_be_the_same_and_not_only_not_told_ap
     cli(["runs", "compare", made.seeds[0], again], standalone_mode=False)
     said = capsys.readouterr().out
     assert "GroupMatch: A and B have the same result in every group" in said and "apart" not in said
+    # Below it stood a column of “+0.0 (−2.8 to +2.8)” and p = 1.
+    assert "p (Holm)" not in said and "B − A is 0 by every metric" in said and "95 % intervals" in said
+    test = choose(app(RUNS, together="false"), made.seeds[0], again)
+    assert list(both_results(test))[:3] == ["A", "B", "Chance"]
+    assert any("B − A is 0 by every metric" in each.value for each in test.caption)
 
 
 def test_several_ticked_runs_are_exported_beside_the_other_ways_on(app, made):  # noqa: F811

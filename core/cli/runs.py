@@ -352,7 +352,7 @@ def _compare(
     ]:
         print(line)
     print(pair.table.to_string(index=False))
-    print(f"\n{pair.note}")
+    print(f"\n{pair._table_note}")
 
 
 def _own_gains(pair: _Pair, store: RunStore) -> list[str]:

@@ -190,8 +190,16 @@ class _Pair(NamedTuple):
 
     @property
     def table(self) -> pd.DataFrame:
-        """The same as a page shows it: in the form of the results on the cards of the runs."""
-        return _pair_said(self._frame(digits=None), as_on_cards=True)
+        """The same as a page shows it: in the form of the results on the cards of the runs; without differences where
+        all are 0, which `_table_note` says once."""
+        said = _pair_said(self._frame(digits=None), as_on_cards=True)
+        return said.drop(columns=["B − A", "p", "p (Holm)"]) if self._is_same else said
+
+    @property
+    def _is_same(self) -> bool:
+        """Whether both have the same result in every group, by every metric."""
+        found = self.tested.values()
+        return bool(found) and not any(each.fixed or each.broken or each.difference for each in found)
 
     def _frame(self, **shown: Any) -> pd.DataFrame:
         """With the results before adaptation where those of the runs' pages are of other groups. shown : of
@@ -201,6 +209,17 @@ class _Pair(NamedTuple):
     @property
     def note(self) -> str:
         """How the table of all metrics is read."""
+        return self._note(with_differences=bool(self.tested))
+
+    @property
+    def _table_note(self) -> str:
+        """How `table` is read."""
+        if not self._is_same:
+            return self.note
+        same = "B − A is 0 by every metric; exported tables have its intervals and p."
+        return f"{self._note(with_differences=False)} {same}"
+
+    def _note(self, with_differences: bool) -> str:
         counts = [len(run.runs) for run in self.runs]
         several = max(counts) > 1
         ends = [max(each.done for each in run.runs) for run in self.runs]
@@ -216,7 +235,7 @@ class _Pair(NamedTuple):
         ]
         if self.in_common is not None and any(side.before for side in self.sides):
             parts.append("Before: before adaptation, on the same groups.")
-        if self.tested:
+        if with_differences:
             over = (
                 "of the same groups"
                 if not several
