@@ -760,8 +760,10 @@ def _what_to_tick(count: int, of: int) -> str:
     if count == 1 and of > 1:
         return f"Tick a second run to compare the two; “Compare with …” says with which there is a {PAIRED}."
     if count <= len(LETTERS):
-        oldest = "newest" if st.session_state.get("swapped") else "oldest"
-        return f"A is the {oldest} of the ticked runs." if count > 1 else ""
+        oldest = "newest of the ticked runs, the first" if st.session_state.get("swapped") else (
+            "oldest of the ticked runs, the last"
+        )  # fmt: skip
+        return f"A is the {oldest} in this list." if count > 1 else ""
     return f"The curves of at most {len(LETTERS)} runs are laid over each other; {count} are ticked."
 
 

@@ -150,6 +150,9 @@ def test_a_name_given_to_one_run_changes_nothing_of_the_others(app):
         ids[1]: "short T3",
     }
     assert list(table.proto.column_order) == columns
+    # In the command the name had a line of its own above the two of its run.
+    lines = CliRunner().invoke(cli, ["runs", "list"], catch_exceptions=False).stdout.partition("\n\n")[0]
+    assert len(lines.splitlines()) == 1 + 2 * 2 and "\n    short T3 · seeds 0–1\n" in lines
 
 
 def test_gain_and_before_name_their_metric(app, made):  # noqa: F811
@@ -995,7 +998,7 @@ def test_many_are_chosen_and_deleted_at_once_after_a_question(app, made):  # noq
         f"{of[name]}: " for name in [made.group] * 2 + [made.wide]
     )
     assert all("groups" in line and datetime.now().strftime(" · %d %b ") in line for line in asked)
-    assert "A is the oldest of the ticked runs." in text(test)
+    assert "A is the oldest of the ticked runs, the last in this list." in text(test)
     fine(test.button(key="really").click().run())
     assert {run.id for run in RunStore().list()} == {made.simplematch, made.transfer, made.file}
     assert not test.session_state["chosen_runs"] and "runs" not in test.query_params

@@ -188,24 +188,26 @@ def _run_record(listed: _Listed) -> dict[str, Any]:
 
 def _aligned(runs: Sequence[_Listed]) -> list[str]:
     """Runs in columns as wide as their longest cell; below each, indented, what ran, as far as not all runs share it,
-    which stands once below all of them. A name that somebody gave stands above its run. Nothing is cut."""
+    which stands once below all of them. A name that somebody gave comes first there. Nothing is cut."""
     if not runs:
         return []
     rows = [_HEADS, *(run.cells for run in runs)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
-    names = ["", *(run.title if run.sweep.given_name else "" for run in runs)]
+    names = [[run.title] if run.sweep.given_name else [] for run in runs]
     every, states = [run.about for run in runs], {run.state for run in runs} - {"finished"}
     shared = [part for part in every[0] if all(part in each for each in every)] if len(runs) > 1 else []
     shared = [part for part in shared if part not in states]  # of one that has not ended its own line says so
-    told = [" · ".join(part for part in each if part not in shared) for each in every]
-    for cells, name, about in zip(rows, names, ["", *told], strict=True):
+    told = [
+        " · ".join([*name, *(part for part in each if part not in shared)])
+        for name, each in zip(names, every, strict=True)
+    ]
+    for cells, about in zip(rows, ["", *told], strict=True):
         placed = (
             f"{cell:>{width}}" if head in _TO_THE_RIGHT else f"{cell:<{width}}"
             for head, cell, width in zip(_HEADS, cells, widths, strict=True)
         )
         lines += [
-            *_wrapped(name, _WIDTH),
             "  ".join(placed).rstrip(),
             *(f"    {line}" for line in _wrapped(about, _WIDTH - 4)),
         ]
