@@ -453,7 +453,9 @@ def test_every_command_prints_exact_differences_and_says_so():
     }
     found = compare(np.array([0, 1, 0]), np.array([1, 1, 0]))
     text = format_differences("b minus a", {"text_score": found}, ("a", "b"))
-    assert "+33.33" in text and _exact_differences(2) in " ".join(text.split())
+    assert "+33.33" in text and "Differences are of unrounded values" in text
+    told = CliRunner().invoke(app, ["compare", "--help"], catch_exceptions=False).stdout
+    assert _exact_differences(2) in " ".join(told.split())
     assert _gain(found.record(), rows["a"], rows["b"]).startswith(
         "+33.33 points against alpha 0 (95 % interval"
     )
@@ -834,8 +836,7 @@ def test_it_is_said_why_p_of_one_difference_is_corrected_for_two_metrics_here_an
     found = Comparison.holm({name: compare(np.zeros(9), each) for name, each in ends.items()})
     for why, word in ((_WHY_MAIN, "larger"), (_WHY_ALL, "smaller")):
         said = format_differences("B minus A", found, ("A", "B"), why=why)
-        assert (
-            f"corrected for these 2 metrics; the intervals are uncorrected. {why} Detectable" in said
-            and word in why
-        )
+        assert f"corrected for these 2 metrics; the intervals are uncorrected. {why}\n" in said and word in why
     assert _WHY_MAIN not in format_differences("B minus A", found, ("A", "B"))
+    told = CliRunner().invoke(app, ["compare", "--help"], catch_exceptions=False).stdout
+    assert _WHY_ALL.partition("; ")[2] in " ".join(told.split())

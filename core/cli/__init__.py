@@ -7,6 +7,7 @@ import warnings
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
+from inspect import cleandoc
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -224,13 +225,14 @@ _MEANT = {
 def _load(name: str) -> Any:
     """The command of this name; Typer makes one from its function, which takes some milliseconds."""
     entry = COMMANDS[name]
-    loaded = getattr(import_module(f"core.cli.{entry.module}"), entry.function)
-    if not isinstance(loaded, typer.Typer):
-        single = _given_options.App()
-        single.command(name, epilog=f"Example: crossmatch {entry.example}")(loaded)
-        loaded = single
+    loaded = target = getattr(import_module(f"core.cli.{entry.module}"), entry.function)
+    if not isinstance(target, typer.Typer):
+        loaded = _given_options.App()
+        loaded.command(name, epilog=f"Example: crossmatch {entry.example}")(target)
     command = typer.main.get_command(loaded)
-    command.help = entry.help
+    # What its function says after its first paragraph stands in its own help alone, not in the list of commands.
+    more = "" if isinstance(target, typer.Typer) else cleandoc(target.__doc__ or "").partition("\n\n")[2]
+    command.help = "\n\n".join(filter(None, [entry.help, more]))
     return command
 
 

@@ -25,7 +25,6 @@ from core.exchange.score_columns import _ScoreColumns
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
 from core.metrics.paired import (
-    _WHY_ALL,
     _completed_by,
     common_groups,
     differences,
@@ -66,7 +65,15 @@ def compare(
     latex: options._Latex = False,
     as_json: options.Json = False,
 ) -> None:
-    """Two models, two files, or a file and a model on the same groups: every metric, and the paired difference."""
+    """Two models, two files, or a file and a model on the same groups: every metric, and the paired difference.
+
+    Holm: p corrected for all metrics, as any of them could be picked afterwards; a run of test-time matching is judged
+    by its main metrics alone, so its p of the same difference can be smaller. An interval holds 0 where its p, before
+    any correction, is above 0.05, and elsewhere does not: an end is moved for that where it has to be, which is said.
+    p of IndividualMatch counts groups and its interval is of points, so that this may hold 0 elsewhere, too.
+    Detectable: the smallest difference in points that these groups show with 80 % power, in one comparison alone.
+    Differences are of the unrounded values, so they may differ by 0.01 from what you subtract.
+    """
     _refuse_two_forms(latex, as_json)
     embedded = [_is_embeddings(side) for side in (a, b)]
     _check_sides(a, b, benchmark, embedded)
@@ -115,7 +122,7 @@ def _print_both(
         print(f"{line}\n")
     for letter, source, side in zip("AB", names, sides, strict=True):
         print(f"{letter}: {source if _is_file(source) else f'{source}{on}'}; {_measured(side)}\n")
-    print(format_differences("B minus A", differences(*sides), ("A better", "B better"), why=_WHY_ALL))
+    print(format_differences("B minus A", differences(*sides), ("A better", "B better")))
 
 
 def _latex(

@@ -121,13 +121,14 @@ def format_differences(
     tests: int | None = None,
     why: str = "",
 ) -> str:
-    """Paired differences as aligned text, by cluster too where groups hang together, and what the columns say.
+    """Paired differences as aligned text, by cluster too where groups hang together, and in a short line each what the
+    columns are; the help of `compare` says how they are read.
 
     title : of what is subtracted from what. sides : heads of the groups that the first, the second alone has right.
     tests : for how many p is corrected, where that is more than these. why : the reason for that number, a sentence.
     """
     from core.metrics.group_metrics import Metric  # scipy
-    from core.metrics.paired import _PAIRED_INTERVALS, _exact_tests, _interval_note  # scipy
+    from core.metrics.paired import _PAIRED_INTERVALS, _exact_tests, _moved_said  # scipy
 
     names = Metric.same(found)
     width = max(18, *(len(name) + 2 for name in names))
@@ -143,19 +144,17 @@ def format_differences(
             by = f"  by {each.clustered.by}"
             test = _test(each.clustered, " " * 20)
             lines.append(f"{by:<{width}}{'':>8}{test}{each.clustered.dominated}")
-    several = (
-        f"Holm: p corrected for these {len(names)} metrics; the intervals are uncorrected. {why}{' ' * bool(why)}"
-        if len(names) > 1
-        else ""
-    )
-    if tests is not None and tests > len(names):
-        several = f"Holm: p corrected for all {tests} tests of this output; the intervals are uncorrected. "
-    lines.append(
-        f"{several}Detectable: the smallest difference in points that these groups show with 80 % power, in one "
-        f"comparison alone, uncorrected. {_exact_differences(2)}"
-    )
+    count, of = (len(names), f"these {len(names)} metrics") if (tests or 0) <= len(names) else (
+        tests, f"all {tests} tests of this output"
+    )  # fmt: skip
+    if count > 1:
+        lines.append(f"Holm: p corrected for {of}; the intervals are uncorrected.{' ' * bool(why)}{why}")
     shown = {name: found[name] for name in names}
-    lines.append(f"Intervals: {_PAIRED_INTERVALS}; exact p: {_exact_tests(shown)}. {_interval_note(shown)}")
+    lines += [
+        f"Intervals: {_PAIRED_INTERVALS}; exact p: {_exact_tests(shown)}.",
+        *filter(None, [_moved_said(shown)]),
+        "Detectable: with 80 % power, uncorrected. Differences are of unrounded values. More: `crossmatch compare --help`.",
+    ]
     return "\n".join(lines)
 
 
