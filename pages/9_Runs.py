@@ -618,8 +618,10 @@ def result_heads(frame: pd.DataFrame) -> dict[str, str]:
 def named_cells(frame: pd.DataFrame) -> pd.DataFrame:
     """The table with the metric in every cell of gains and of what was before, as the results have it, where no head
     says it."""
-    named = {name: frame[name].where(frame[name] == "–", frame[name] + " " + frame["metric"]) for name in (GAIN, BEFORE)}
-    return frame.assign(**named)
+    cells = {name: frame[name] for name in (GAIN, BEFORE)}
+    return frame.assign(
+        **{name: of.where(of == "–", of + " " + frame["metric"]) for name, of in cells.items()}
+    )
 
 
 def columns_of(widths: Mapping[str, int]) -> dict[str, Any]:

@@ -836,7 +836,9 @@ def test_it_is_said_why_p_of_one_difference_is_corrected_for_two_metrics_here_an
     found = Comparison.holm({name: compare(np.zeros(9), each) for name, each in ends.items()})
     for why, word in ((_WHY_MAIN, "larger"), (_WHY_ALL, "smaller")):
         said = format_differences("B minus A", found, ("A", "B"), why=why)
-        assert f"corrected for these 2 metrics; the intervals are uncorrected. {why}\n" in said and word in why
+        assert (
+            f"corrected for these 2 metrics; the intervals are uncorrected. {why}\n" in said and word in why
+        )
     assert _WHY_MAIN not in format_differences("B minus A", found, ("A", "B"))
     told = CliRunner().invoke(app, ["compare", "--help"], catch_exceptions=False).stdout
     assert _WHY_ALL.partition("; ")[2] in " ".join(told.split())

@@ -163,7 +163,8 @@ def test_gain_and_before_name_their_metric(app, made):  # noqa: F811
     assert test.dataframe[0].value["gain"].str.endswith(" GroupMatch").all()
     page = runpy.run_path(str(ROOT / RUNS))
     frame = pd.DataFrame(
-        {"metric": ["GroupMatch", "test mAP", ""], "gain": ["+2.0 (0.5 to 3.5)", "–", "–"], "before": ["61.7 %", "40.0 %", "–"],
+        {"metric": ["GroupMatch", "test mAP", ""], "gain": ["+2.0 (0.5 to 3.5)", "–", "–"],
+         "before": ["61.7 %", "40.0 %", "–"],
          "result": ["61.7 % GroupMatch, chance 50.0", "40.0 % test mAP, chance 20.2", "–"]}
     )  # fmt: skip
     assert "gain" not in page["result_heads"](frame)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.base.errors import InputError
-from core.base.text import _exact_differences, _pct, _signed, _signed_end, p_digits, tie_count
+from core.base.text import _pct, _signed, _signed_end, p_digits, tie_count
 
 if TYPE_CHECKING:
     from core.metrics.statistics import Comparison
@@ -153,7 +153,8 @@ def format_differences(
     lines += [
         f"Intervals: {_PAIRED_INTERVALS}; exact p: {_exact_tests(shown)}.",
         *filter(None, [_moved_said(shown)]),
-        "Detectable: with 80 % power, uncorrected. Differences are of unrounded values. More: `crossmatch compare --help`.",
+        "Detectable: with 80 % power, uncorrected. Differences are of unrounded values. "
+        "More: `crossmatch compare --help`.",
     ]
     return "\n".join(lines)
 
