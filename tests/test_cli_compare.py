@@ -213,6 +213,15 @@ def test_a_metric_of_parts_says_that_its_interval_and_its_p_ask_different_things
     assert all(len(line) <= 130 for line in text.rpartition("\n\n")[2].splitlines())
 
 
+def test_the_benchmark_may_stand_behind_both_without_its_flag():
+    models = ("builtin/clip", "builtin/siglip")
+    assert run(*models, "scenes/replace") == run(*models, "--benchmark", "scenes/replace")
+    with pytest.raises(InputError, match="named twice"):
+        run(*models, "scenes/replace", "--benchmark", "scenes/swap")
+    with pytest.raises(InputError, match="two sides are compared"):
+        run(*models, __file__)
+
+
 def test_the_version_is_printed():
     found = CliRunner().invoke(app, ["--version"])
     assert found.exit_code == 0 and found.stdout.startswith("crossmatch ")

@@ -756,6 +756,11 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--json": {"*": NO_JSON},
     },
     "compare": {
+        "<name>": {
+            "models": refused(NAMED_TWICE, "toy/pairs"),
+            "files": refused("toy/pairs does not have any of the 60 groups", "toy/pairs"),
+            "*": refused(DEAD, "toy/pairs"),
+        },
         "<a>": {
             "models": instead("{clip_2}", "{clip}", "--benchmark", "toy/pairs", "--json"),
             "files": instead("{scores_2}", "{scores}", "--json"),
@@ -915,6 +920,11 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--folder": {"*": described("--folder", "here", by="tests/test_downloads.py")},
     },
     "report": {
+        "<name>": {
+            "scores": refused("toy/pairs does not have any of the 60 groups", "toy/pairs"),
+            **dict.fromkeys(("run", "seeds"), refused(DEAD, "toy/pairs")),
+            "*": refused(NAMED_TWICE, "toy/pairs"),
+        },
         "--model": {
             **dict.fromkeys(("scores", "run", "seeds"), refused(DEAD, "--model", "{clip}")),
             "*": differs("--model", "{clip_2}"),
@@ -1003,6 +1013,11 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--height": {"*": differs("--height", "300")},
     },
     "export row": {
+        "<name>": {
+            "scores": refused("toy/others does not have any of the 60 groups", "toy/others"),
+            "run": refused("and --benchmark names", "toy/others"),
+            "*": refused(NAMED_TWICE, "toy/others"),
+        },
         "--model": {
             "scores": refused("--model has no effect with --scores", "--model", "{clip_2}"),
             "run": refused("and --model names", "--model", "{clip_2}"),
@@ -1293,6 +1308,8 @@ FIRST = {
     "export matchings": "benchmark",
     "export metrics": "benchmark",
     "export results": "benchmark",
+    "export row": "ttm",
+    "report": "examples",
 }
 
 

@@ -16,8 +16,8 @@ from core.base.table_formats import open_table, read_bytes
 from core.base.text import counted
 from core.cli import options
 from core.cli._evaluation import cluster_by, load_evaluation
-from core.cli._files import _is_embeddings, _is_file
-from core.cli._given_options import refuse_unused
+from core.cli._files import _is_embeddings, _is_file, _refuse_file
+from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._latex import _latex_of, _of_groups, _refuse_two_forms, _row_names
 from core.cli._output import format_differences, format_metrics, print_note, show_json, writing
 from core.exchange.paired_files import _comparison_file
@@ -41,6 +41,7 @@ _Side = Annotated[
 def compare(
     a: _Side,
     b: _Side,
+    name: options.Positional = None,
     benchmark: options.Benchmark = None,
     split: options.Split = "test",
     shape: Annotated[
@@ -75,6 +76,8 @@ def compare(
     Differences are of the unrounded values, so they may differ by 0.01 from what you subtract.
     """
     _refuse_two_forms(latex, as_json)
+    _refuse_file(name, "two sides are compared, the first two")
+    benchmark = benchmark_argument(name, benchmark)
     embedded = [_is_embeddings(side) for side in (a, b)]
     _check_sides(a, b, benchmark, embedded)
     contents, named = _with_columns(a, b, embedded, columns)
@@ -157,12 +160,12 @@ def _check_sides(a: str, b: str, benchmark: str | None, embedded: Sequence[bool]
     if models and benchmark is None:
         raise InputError(
             f"{models[0]!r} is not a file of scores or embeddings, so it is taken for a model; "
-            "name its benchmark with --benchmark, or give an existing file."
+            "name its benchmark behind both, or with --benchmark, or give an existing file."
         )
     if benchmark is not None:
         refuse_unused("with --benchmark, whose groups have names", "by_order")
     if all(embedded):
-        refuse_unused("with two files of embeddings", "benchmark", "split")
+        refuse_unused("with two files of embeddings", "name", "benchmark", "split")
     if benchmark is None:
         refuse_unused("with two files and no --benchmark", "split")
         if not any(embedded):

@@ -223,6 +223,18 @@ def benchmark_argument(argument: str | None, option: str | None) -> str | None:
     return argument or option
 
 
+def _benchmarks_argument(argument: str | None, option: Sequence[str] | None) -> list[str] | None:
+    """As `benchmark_argument`, of a command that takes several by --benchmark; a file belongs to --scores there."""
+    if argument is not None and _is_file_and_no_benchmark(argument):
+        raise InputError(f"This command takes no file by itself; write --scores before {argument}.")
+    if argument is not None and option:
+        raise InputError(
+            f"The benchmark is named twice, {argument!r} and --benchmark {option[0]}; leave one of them out, or write "
+            "--benchmark before each of several."
+        )
+    return [*(option or ())] or (None if argument is None else [argument])
+
+
 def require_benchmark(argument: str | None, option: str | None) -> str:
     """As `benchmark_argument`, where there must be one."""
     benchmark = benchmark_argument(argument, option)

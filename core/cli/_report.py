@@ -13,7 +13,7 @@ from core import datasets
 from core.base.errors import InputError
 from core.cli import options
 from core.cli._evaluation import load_evaluation, read_score_file
-from core.cli._given_options import refuse_unused
+from core.cli._given_options import _benchmarks_argument, refuse_unused
 from core.cli._output import ProgressPrinter, print_note
 from core.datasets.shapes import of_shape
 from core.exchange.report import ReportSection, evaluate_all, report_html, write_page
@@ -24,6 +24,8 @@ from core.ttm.seeds import SeedGroup
 
 
 def report(
+    name: options.Positional = None,
+    *,
     out: Annotated[Path, typer.Option(help="The HTML file.")],
     model: options.Models = None,
     benchmark: options.Benchmarks = None,
@@ -58,10 +60,11 @@ def report(
         raise InputError(f"{examples} examples cannot be shown; ask for 0 or more.")
     if examples == 0:
         refuse_unused("without examples", "images")
+    benchmark = _benchmarks_argument(name, benchmark)
     if not (scores or run) and not (model and benchmark):
         raise InputError("Give --model NAME and --benchmark NAME, --scores FILE, or --run RUN.")
     if run:
-        refuse_unused("with --run", "model", "benchmark", "scores", "split", "device")
+        refuse_unused("with --run", "model", "name", "benchmark", "scores", "split", "device")
         _write(out, _page_of_runs(run, examples, images))
         return
     if scores:

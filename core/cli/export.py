@@ -18,7 +18,14 @@ from core.base.table_formats import WRITTEN, write_table
 from core.cli import options
 from core.cli._evaluation import check_slices, load_evaluation
 from core.cli._files import _scores_or_embeddings
-from core.cli._given_options import App, benchmark_argument, refuse_unused, require_benchmark, was_given
+from core.cli._given_options import (
+    App,
+    _benchmarks_argument,
+    benchmark_argument,
+    refuse_unused,
+    require_benchmark,
+    was_given,
+)
 from core.cli._output import ProgressPrinter, print_note
 from core.cli._report import sections_of_files
 from core.cli._score_options import takes_score_options
@@ -248,6 +255,8 @@ def _figure(
     epilog="Example: crossmatch export row --layout ttm/1 --model builtin/clip --benchmark scenes/left-right",
 )
 def _row(
+    name: options.Positional = None,
+    *,
     model: options.Models = None,
     benchmark: options.Benchmarks = None,
     scores: Annotated[
@@ -269,6 +278,7 @@ def _row(
         raise unknown_name("format", style, FORMATS)
     if layout not in LAYOUTS:
         raise unknown_name("layout", layout, LAYOUTS)
+    benchmark = _benchmarks_argument(name, benchmark)
     if not layout.startswith("ttm/"):
         refuse_unused(f"in the layout {layout}, which has no column for what is adapted", "run")
     if scores:

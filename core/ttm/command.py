@@ -19,8 +19,8 @@ _OPTIONS = (
 
 
 def command_line(run: AdaptationRun) -> str:
-    """One line for a shell; of a file of embeddings by its bare name, below a comment that says where it is to be: a path
-    of this machine, or that of the copy that was kept of an upload, is of no use to anyone else."""
+    """One line for a shell; of a file of embeddings by its bare name, below a comment that says where it is to be: a
+    path of this machine, or that of the copy that was kept of an upload, is of no use to anyone else."""
     words, where = ["crossmatch", run.kind], ""
     if run.embeddings:
         name = Path(run.embeddings).name
