@@ -371,20 +371,13 @@ def short_table() -> str:
 
 
 def readme_part() -> str:
-    """README's: the first model on three sets and all shifts of middle strength, a line per shift, GroupMatch before
-    and after, of several seeds with the standard deviation over them; above it what it comes to."""
-    found = lines()
-    rows = [
-        [shift, *(_spread(found.get((FIRST_MODELS[0], f"scenes/{name}", shift))) for name in FIRST_SETS)]
-        for shift in MIDDLE[1:]
-    ]
-    head = ["pictures", *FIRST_SETS]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
-    return f"{_summary(found)}\n\n{table}"
+    """README's: what the first model comes to on three sets and all shifts of middle strength; the page has every
+    cell."""
+    return _summary(lines())
 
 
 def _summary(found: Mapping[tuple[str, str, str], Line]) -> str:
-    """How many cells of that table end above or below the interval before in every seed, and the two that change
+    """How many of these cells end above or below the interval before in every seed, and the two that change
     most."""
     cells = {
         f"{name}, {shift}": line
@@ -395,10 +388,10 @@ def _summary(found: Mapping[tuple[str, str, str], Line]) -> str:
     marks = [_mark(line) for line in cells.values()]
     gains = {name: float(np.mean(line.after)) - line.before[0] for name, line in cells.items()}
     ends = (max(gains, key=gains.__getitem__), min(gains, key=gains.__getitem__))
-    most, least = (f"{name} {_spread(cells[name])}" for name in ends)
+    most, least = (f"{name} {_spread(cells[name])}".replace("*", "") for name in ends)
     said = (
         f"Of {len(cells)} cells, {len(MIDDLE) - 1} shifts of {len(FIRST_SETS)} sets, {marks.count('**')} end above the "
-        f"95 % interval of the value before in every seed (bold) and {marks.count('*')} below it (italic); of the "
+        f"95 % interval of the value before in every seed and {marks.count('*')} below it; of the "
         f"others at least one seed ends inside. Largest gain: {most}; largest loss: {least} (mean ± standard deviation "
         "over seeds; chance is 50, on relations-1x4 25)."
     )
