@@ -144,9 +144,9 @@ def format_differences(
             by = f"  by {each.clustered.by}"
             test = _test(each.clustered, " " * 20)
             lines.append(f"{by:<{width}}{'':>8}{test}{each.clustered.dominated}")
-    count, of = (len(names), f"these {len(names)} metrics") if (tests or 0) <= len(names) else (
-        tests, f"all {tests} tests of this output"
-    )  # fmt: skip
+    count, of = len(names), f"these {len(names)} metrics"
+    if tests is not None and tests > count:
+        count, of = tests, f"all {tests} tests of this output"
     if count > 1:
         lines.append(f"Holm: p corrected for {of}; the intervals are uncorrected.{' ' * bool(why)}{why}")
     shown = {name: found[name] for name in names}
