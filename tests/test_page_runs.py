@@ -1217,7 +1217,7 @@ def test_a_strategys_result_is_that_of_the_test_queries_and_says_so(app, made, c
     store.append_step(run.id, record(2, 41.1, 29.2), attempt)
     store.conclude(run.id, attempt, "finished")
     before, result, line = told()
-    assert (before, result) == ("26.1 % (25.1–27.1)", "29.2 % (28.2–30.2) test mAP, chance 1.0")
+    assert (before, result) == ("26.1 % (25.1–27.1) test mAP", "29.2 % (28.2–30.2) test mAP, chance 1.0")
     assert "26.1  29.2 [28.2, 30.2]" in line and " test mAP · scenes/retrieval" in line
 
 
