@@ -1,5 +1,7 @@
 """Figures of runs, sweeps and the papers' tables: what their data say, and that nothing of it is lost in the figure."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -122,6 +124,25 @@ def test_a_few_published_numbers_lie_on_their_line_with_chance_and_what_a_method
     by_set = [cell("TTM", "text_score", value, head=f"set {value}") for value in (20.0, 30.0)]
     data = figures.papers_data({"lines": [{"line": "A", "cells": by_set}]})
     assert None not in {trace.name for trace in figures.papers_figure(data).data}  # two sets are no gain
+
+
+def test_what_a_mark_says_is_one_label_with_the_name_of_its_result_in_it():
+    """The name stood in a white box of its own beside the label, on the row's own mark."""
+    raw = cell("raw", "group_score", 7.0) | {"chance": 16.7}
+    record = {"lines": [{"line": "A", "cells": [raw, cell("TTM", "group_match", 65.0)]}]}
+    drawn = figures.papers_figure(figures.papers_data(record)).data
+    assert {trace.name: trace.hovertemplate for trace in drawn} == {
+        "raw GroupScore, paper": "raw GroupScore, paper<br>%{text}: %{x:.2f} %<extra></extra>",
+        "TTM GroupMatch, paper": "TTM GroupMatch, paper<br>%{text}: %{x:.2f} %<extra></extra>",
+        "chance: GroupScore 16.7 %": "chance: GroupScore 16.7 %<br>%{text}: chance %{x:.2f} %<extra></extra>",
+    }
+
+
+def test_every_figure_in_which_the_nearest_mark_speaks_has_one_label_for_it():
+    sources = sorted((Path(__file__).parents[1] / "core" / "figures").glob("*.py"))
+    assert [path.name for path in sources if 'hovermode="closest"' in path.read_text(encoding="utf-8")] == [
+        "_style.py"
+    ]
 
 
 @pytest.mark.parametrize("rows", [1, 11, 40])

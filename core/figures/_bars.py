@@ -12,7 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.base.text import _pct, counted
-from core.figures._style import OUTCOME_COLOURS, SERIES, hatched, layout, outlined_whiskers
+from core.figures._style import OUTCOME_COLOURS, SERIES, _closest, hatched, layout, outlined_whiskers
 from core.metrics.groups import GLOBAL, METRICS, description_of
 from core.metrics.statistics import Estimate
 
@@ -104,7 +104,7 @@ def _grouped_bars(
     figure.add_scatter(**marks)
     layout(figure, height, "", "", percent=True)
     figure.update_yaxes(range=[0, 114])
-    figure.update_layout(hovermode="closest")  # the bars' places are no numbers that anybody reads
+    _closest(figure)  # the bars' places are no numbers that anybody reads
     return figure.update_xaxes(showgrid=False)
 
 

@@ -15,6 +15,7 @@ from core.figures._style import (
     MARKS,
     OUTCOME_COLOURS,
     SERIES,
+    _closest,
     hatched,
     layout,
     outlined_whiskers,
@@ -111,7 +112,7 @@ def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
             x=0, y=place - _LABEL_ABOVE, xref="paper", text=label, showarrow=False, xanchor="left"
         )
         _add_chance(figure, data.chance[0], place)
-    figure.update_layout(hovermode="closest", barmode="overlay", margin_l=LEFT)
+    _closest(figure, barmode="overlay", margin_l=LEFT)
     figure.update_xaxes(range=[0, 104], ticksuffix=" %", dtick=25)
     return figure.update_yaxes(
         range=[places[-1] + 0.55, -0.7], showticklabels=False, showgrid=False, rangemode="normal"

@@ -9,7 +9,16 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.base.text import _pct, _signed
-from core.figures._style import COVERAGE_COLOUR, LEFT, SERIES, faint, hatched, layout, outlined_whiskers
+from core.figures._style import (
+    COVERAGE_COLOUR,
+    LEFT,
+    SERIES,
+    _closest,
+    faint,
+    hatched,
+    layout,
+    outlined_whiskers,
+)
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 
 _SUM = ("task", "set", "size")  # what `training` is the sum of
@@ -130,7 +139,7 @@ def ledger_figure(record: Mapping[str, Any]) -> go.Figure:
             line={"color": COVERAGE_COLOUR, "width": 1.5, "dash": dash},
             hoverinfo="skip",
         )
-    figure.update_layout(hovermode="closest", barmode="overlay", showlegend=False, margin_l=LEFT)
+    _closest(figure, barmode="overlay", showlegend=False, margin_l=LEFT)
     figure.update_xaxes(range=[min(0.0, float(data.low.min())), max(104.0, float(data.high.max()))])
     figure.update_xaxes(ticksuffix=" %", dtick=25)
     return figure.update_yaxes(

@@ -15,6 +15,7 @@ from core.figures._style import (
     OUTCOME_SYMBOLS,
     PRECISION_COLOUR,
     THRESHOLD_LINE,
+    _closest,
     band,
     hatched,
     layout,
@@ -109,7 +110,7 @@ def margins_figure(data: MarginsData, threshold: float | None = None, height: in
         )  # fmt: skip
     left = -1.6 if data.tied else -0.1  # in bins: room for the bar of ties
     figure.update_xaxes(range=[left * width[0], edges[-1] + 0.1 * width[0]])
-    figure.update_layout(barmode="stack", hovermode="closest")
+    _closest(figure, barmode="stack")
     return figure if threshold is None else with_threshold_line(figure, data._place(threshold))
 
 

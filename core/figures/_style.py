@@ -118,9 +118,20 @@ LEFT = 18  # pixels left of an axis that begins at 0 with nothing beside it: Plo
 _TOOLBAR = 32  # pixels that the buttons of a figure take above it
 
 
+def _closest(figure: go.Figure, **more: Any) -> go.Figure:
+    """What is nearest to the pointer says what it is in one label: Plotly would put the name of its marks beside the
+    label, in a box of its own that lies on the figure. more : what else the layout takes."""
+    for trace in figure.data:
+        said = trace.hovertemplate
+        if isinstance(said, str) and "<extra>" not in said:
+            name = f"{trace.name}<br>" if trace.name and len(figure.data) > 1 else ""
+            trace.hovertemplate = f"{name}{said}<extra></extra>"
+    return figure.update_layout(hovermode="closest", **more)
+
+
 def rows_axis(figure: go.Figure, names: Sequence[str]) -> go.Figure:
     """Names down the left side, the first on top: of marks at the heights 0, 1, ..."""
-    figure.update_layout(hovermode="closest")
+    _closest(figure)
     return figure.update_yaxes(
         tickvals=np.arange(len(names), dtype=float),
         ticktext=[name.removeprefix("scenes/") for name in names],

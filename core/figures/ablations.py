@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.paths import assets
-from core.figures._style import MARKS, OUTCOME_COLOURS, SERIES, band, faint, layout, line, rows_axis
+from core.figures._style import MARKS, OUTCOME_COLOURS, SERIES, _closest, band, faint, layout, line, rows_axis
 from core.figures._ttm import steps_axis
 from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, METRICS, description_of, headline_metrics, metrics_of_shape
@@ -325,7 +325,7 @@ def precision_gain_figure(data: GainsData) -> go.Figure:
         )
     figure.add_hline(y=0, line={"color": OUTCOME_COLOURS["tie"], "width": 2})
     layout(figure, _HEIGHT, "first selection right above average, points", "gain, points")
-    figure.update_layout(hovermode="closest")
+    _closest(figure)
     figure.update_yaxes(rangemode="normal")
     return figure
 

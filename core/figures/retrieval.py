@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from core.base.lazy import pandas as pd
 from core.base.text import _change_in_points, _pct, _signed, _signed_range
 from core.datasets.paper_results import reference
-from core.figures._style import OUTCOME_COLOURS, SERIES, layout, line, whiskers
+from core.figures._style import OUTCOME_COLOURS, SERIES, _closest, layout, line, whiskers
 from core.figures.text import _part_text
 from core.metrics.groups import IMAGE_SCORE, TEXT_SCORE
 from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
@@ -205,7 +205,7 @@ def strategies_figure(
             )
     _name_marks(figure, data)
     layout(figure, 360, "mAP or accuracy, in percent, by strategy", "")  # aside it would take room
-    figure.update_layout(hovermode="closest")
+    _closest(figure)
     figure.update_yaxes(ticksuffix=" %")
     rows, every = list(measures), [data, *([] if beside is None else [beside])]
     most = max(
@@ -369,7 +369,7 @@ def words_figure(queries: Sequence[str], most: int = 20) -> tuple[go.Figure, str
             hovertemplate="%{y} queries",
         )
     layout(figure, 300, "", "queries")
-    figure.update_layout(hovermode="closest")
+    _closest(figure)
     figure.update_xaxes(tickangle=-45)
     count = f"{len(data.objects)} objects and {len(data.attributes)} attributes"
     return figure, f"{len(queries)} queries name {count}; the last word of a query is its object."

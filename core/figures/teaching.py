@@ -14,6 +14,7 @@ from core.figures._style import (
     OUTCOME_SYMBOLS,
     SERIES,
     THRESHOLD_LINE,
+    _closest,
     hatched,
     layout,
     line,
@@ -61,7 +62,7 @@ def draws_figure(data: _DrawsData) -> go.Figure:
         )
     figure.add_hline(y=data.chance, line={"color": OUTCOME_COLOURS["tie"], "width": 3, "dash": "dot"})
     layout(figure, 320, "draw", "")
-    figure.update_layout(hovermode="closest")
+    _closest(figure)
     figure.update_yaxes(ticksuffix=" %", rangemode="normal")
     return figure.update_xaxes(dtick=1 if len(number) <= 12 else 5, range=[0.3, len(number) + 0.7])
 
@@ -110,7 +111,7 @@ def caption_bars_figure(data: _CaptionBarsData) -> go.Figure:
             showarrow=False,
             xanchor="left",
         )
-    figure.update_layout(hovermode="closest", barmode="overlay")
+    _closest(figure, barmode="overlay")
     figure.update_xaxes(range=[0, 1.08 * (float(ahead.max()) or 1.0)])
     return figure.update_yaxes(
         range=[len(places) - 0.5, -0.75], showticklabels=False, showgrid=False, rangemode="normal"
