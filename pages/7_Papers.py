@@ -297,13 +297,14 @@ def standing(name: str, seeds: int, polled: bool, wrong: str, made: list[papers.
 
 
 class Ours(NamedTuple):
-    """A table of the built-in world below a paper's: what stands above it, its markup, its first lines where it is
-    long, the name by which it is opened, "" where it is on this page already, and what it says of the paper's claim."""
+    """A table of the built-in world below a paper's: what stands above it, its markup, its first lines and the
+    others where it is long, the name by which it is opened, "" where it is on this page already, and what it says of the paper's claim."""
 
     head: str
     note: str
     markup: str
     first: str = ""
+    others: str = ""
     opens: str = ""
     said: str = ""
 
@@ -321,13 +322,13 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> l
     for name in names[bool(built_in) :]:
         title = choices[name].title
         measured = record_here(store, choices[name].key)
-        whole, first = (
-            table_html.halves({**measured, "lines": of})[0]
-            for of in (measured["lines"], measured["lines"][:_FIRST_LINES])
+        whole, first, others = (
+            table_html.halves({**measured, "lines": measured["lines"][of]})[0]
+            for of in (slice(None), slice(_FIRST_LINES), slice(_FIRST_LINES, None))
         )
         note = f"{title[0].upper()}{title[1:]}."
         said = "" if record["table"].startswith("cola/") else finding_of(choices[name].key, measured, record)
-        ours.append(Ours(ours_head(name, title), note, whole, first, name, said))
+        ours.append(Ours(ours_head(name, title), note, whole, first, others, name, said))
         cells += [cell for line in measured["lines"] for cell in line["cells"]]
     if not own:
         st.caption(table_html.NOT_PRINTED)
@@ -399,14 +400,21 @@ def ours_table(ours: Ours) -> None:
     side_head(ours.head, ours.note, ours.opens)
     if ours.said:
         st.markdown(ours.said)
-    lines = ours.markup.count("<tr") - 1
+    lines = _rows_of(ours.markup)
     if lines <= _MANY_ROWS:
         st.html(ours.markup)
         return
+    label, folded = f"All {lines} lines", ours.markup
     if ours.first:
         st.html(ours.first)
-    with st.expander(f"All {lines} lines", icon=":material/table_rows:"):  # what is below it is soon there
-        st.html(ours.markup)
+        label, folded = f"The other {lines - _rows_of(ours.first)} lines", ours.others
+    with st.expander(label, icon=":material/table_rows:"):  # what is below it is soon there
+        st.html(folded)
+
+
+def _rows_of(markup: str) -> int:
+    """The rows of a table with numbers, without its head."""
+    return markup.count("<tr") - 1
 
 
 def side_head(label: str, note: str, opens: str = "") -> None:

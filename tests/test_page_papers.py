@@ -131,6 +131,19 @@ def test_the_address_has_the_name_of_a_table_alone_and_follows_it(app):
     assert test.query_params["table"] == "Table 1a" and test.selectbox(key="table").value == "Table 1a"
 
 
+def test_each_number_has_the_name_of_its_column_for_a_phone_that_shows_a_row_in_two_lines(tmp_path):
+    """Below the first rows nothing said which of two lines of three numbers was which."""
+    markup = printed_table("ttm/1", tmp_path)
+    heads = re.findall(r'<th scope="col">(.*?)</th>', markup)
+    rows = re.findall(r'<tr[^>]*><th scope="row">.*?</tr>', markup)
+    assert "cm-pairs" in markup and len(heads) == 6 and len(rows) > 10
+    for row in rows:
+        cells = re.findall(r'<td(?: data-head="(.*?)")?[^>]*>(.*?)</td>', row)
+        assert [name for name, said in cells if said] == [
+            head for head, (_, said) in zip(heads, cells, strict=True) if said
+        ]
+
+
 def test_two_ways_by_hand_do_not_begin_with_the_same_words(app):
     """Of ColorSwap "Or by hand" stood twice."""
     said = [each.value.replace("\\", "") for each in opened(app(PAPERS, **TTM)).caption]
@@ -425,6 +438,10 @@ def test_the_highest_of_each_column_is_marked_where_rows_are_strategies(tmp_path
     )
 
 
+def printed_table(table, tmp_path):
+    return table_html.halves(papers.table_plan(RunStore(tmp_path), table).record())[0]
+
+
 def printed_cells(table, tmp_path):
     record = papers.table_plan(RunStore(tmp_path), table).record()
     return [
@@ -469,7 +486,7 @@ def test_lines_of_the_built_in_world_are_a_table_of_their_own_without_empty_colu
     for part, heading in ((above, "GQA all, Cola mAP"), (below, "Cola mAP, all")):
         assert heading in part and shown.count(f">{heading}<") == 1
         columns = part.count('scope="col"')
-        cells = [cell.split("</td>")[0] for cell in part.split("<td>")[1:]]
+        cells = re.findall(r"<td [^>]*>(.*?)</td>", part)
         rows = [cells[i : i + columns] for i in range(1, len(cells) - columns + 1, columns)]
         assert all(any("–</span>" not in row[c] for row in rows) for c in range(columns))
 
@@ -594,8 +611,11 @@ def test_two_tables_stand_one_above_the_other_each_whole(app, query):
     is_table = lambda each: "<table" in each.proto.body  # noqa: E731
     bodies = [each.proto.body for each in filter(is_table, test.get("html"))]
     assert len(bodies) - (query is TTM) == (3 if query["paper"] == "Cola" else 2)  # two lengths of training
-    if query is TTM:  # of ours, a long one, the first lines stand there and all of them are one click away
-        assert bodies[1].count("<tr") == 5 and bodies[2].count("<tr") == 50
+    if query is TTM:  # of ours, a long one, the first lines stand there, which the fold of the others repeated
+        assert bodies[1].count("<tr") == 5 and bodies[2].count("<tr") == 46
+        assert [e.label for e in test.expander if e.label.endswith(" lines")] == ["The other 45 lines"]
+        names = [re.findall(r'<th scope="row">(.*?)</th>', body) for body in bodies[1:3]]
+        assert not {*names[0]} & {*names[1]}
     assert not [each for column in test.columns for each in column.get("html") if is_table(each)]
     tall = [each for each in test.get("flex_container") if each.proto.height_config.pixel_height]
     assert not [each for place in tall for each in place.get("html") if is_table(each)]
@@ -1165,16 +1185,16 @@ def test_whether_it_is_the_same_here_stands_above_the_choice_of_a_table(app, pap
     """It was a closed fold at the bottom, 2,000 pixels down."""
     test = app(PAPERS, paper=paper)
     folds = [each.label for each in test.expander]
-    assert folds[0].startswith("What is the same here? ")
-    assert len([label for label in folds if label.startswith("What is the same here?")]) == 1
+    assert folds[0].startswith("Of the paper's ")
+    assert len([label for label in folds if label.startswith("Of the paper's ")]) == 1
 
 
 def test_papers_and_retrieval_count_cola_s_claims_alike(app):
     """One said 16 same, 3 different, 17 open, the other 18 left open, 16 confirmed, 3 refuted."""
     (papers_fold,) = (
-        e for e in app(PAPERS, paper="Cola").expander if e.label.startswith("What is the same here?")
+        e for e in app(PAPERS, paper="Cola").expander if e.label.startswith("Of the paper's ")
     )
-    counts = papers_fold.label.partition(" claims ")[2]
+    counts = papers_fold.label.partition(" claims ")[2].replace(" are the same here", " same")
     test = app("pages/5_Retrieval.py", view="strategies")
     (fold,) = (e for e in test.expander if e.label.startswith("Is it the same here"))
     assert fold.label == f"Is it the same here, claim by claim? {counts}; one of LABCLIP: open"
@@ -1188,15 +1208,15 @@ def test_the_claims_of_a_paper_stand_above_its_tables_with_what_is_found_here(ap
     of_cola = [claim for claim in record["claims"] if claim.get("source", "").startswith("Cola, ")]
     same = sum(claim["verdict"] == "same" for claim in of_cola)
     test = app(PAPERS, paper="Cola", table="Table 1")
-    (fold,) = [each for each in test.expander if each.label.startswith("What is the same here?")]
-    assert f"Of {len(of_cola)} claims {same} same, " in fold.label
+    (fold,) = [each for each in test.expander if each.label.startswith("Of the paper's ")]
+    assert f"Of the paper's {len(of_cola)} claims {same} are the same here, " in fold.label
 
 
 @pytest.mark.parametrize("paper", table_html.PAPERS)
 def test_every_claim_that_the_fold_counts_stands_in_it_the_same_ones_first(app, paper):
     """It counted 3 same, 4 different, 4 open, and showed five rows of which one was the same."""
     test = app(PAPERS, paper=paper)
-    (fold,) = [each for each in test.expander if each.label.startswith("What is the same here?")]
+    (fold,) = [each for each in test.expander if each.label.startswith("Of the paper's ")]
     (table,) = fold.table
     verdicts = list(table.value["verdict"])
     # The claim that the product is about was the eighth, below what needs it to be understood.
@@ -1206,7 +1226,8 @@ def test_every_claim_that_the_fold_counts_stands_in_it_the_same_ones_first(app, 
     assert verdicts[begin:] == sorted(verdicts[begin:], key=["same", "different", "open"].index)
     named = [name for name in ("same", "different", "open") if name in verdicts]
     counts = ", ".join(f"{verdicts.count(name)} {name}" for name in named)
-    assert fold.label == f"What is the same here? Of {len(verdicts)} claims {counts}"
+    counts = counts.replace(" same", " are the same here").replace("1 are", "1 is")
+    assert fold.label == f"Of the paper's {len(verdicts)} claims {counts}"
     assert list(table.value) == ["claim", "here", "verdict"] and not fold.toggle
     # Two sentences above the rows; the exact rule is opened.
     assert fold.caption[0].value.count(". ") == 1
@@ -1230,9 +1251,9 @@ def test_the_claims_of_the_other_papers_stand_there_too_with_interval_and_chance
     (fold,) = [
         each
         for each in app(PAPERS, paper=paper, table=table).expander
-        if each.label.startswith("What is the same here?")
+        if each.label.startswith("Of the paper's ")
     ]
-    assert f" claims {same} same, " in fold.label and 6 <= len(claims) <= 11
+    assert re.search(rf" claims {same} (are|is) the same here, ", fold.label) and 6 <= len(claims) <= 11
     cells = " ".join(fold.table[0].value["here"]).replace("\\", "")
     assert shown in cells
 

@@ -34,7 +34,7 @@ def section(paper: str) -> None:
     claims, rule = _claims_of(PAPERS.get(paper, ""))
     if not claims:
         return
-    label = f"What is the same here? Of {len(claims)} claims {_counted_verdicts(claims)}"
+    label = f"Of the paper's {len(claims)} claims {_counted_verdicts(claims, in_a_sentence=True)}"
     fold = st.expander(label, icon=":material/fact_check:")
     with fold, st.container(key="paper-claims"):
         st.caption(_JUDGED)

@@ -403,10 +403,14 @@ def _verdicts() -> None:
 _VERDICTS = ("same", "different", "open")  # of a claim, as the records say it, in the order of every page
 
 
-def _counted_verdicts(claims: Sequence[Mapping[str, Any]]) -> str:
-    """`16 same, 3 different, 17 open`."""
+def _counted_verdicts(claims: Sequence[Mapping[str, Any]], in_a_sentence: bool = False) -> str:
+    """`16 same, 3 different, 17 open`, within a sentence `16 are the same here, 3 different, 17 open`."""
     counts = Counter(claim["verdict"] for claim in claims)
-    return ", ".join(f"{counts[name]} {name}" for name in _VERDICTS if counts[name])
+    said = [f"{counts[name]} {name}" for name in _VERDICTS if counts[name]]
+    if in_a_sentence:
+        count, _, name = said[0].partition(" ")
+        said[0] = f"{count} {'is' if count == '1' else 'are'} {'the ' * (name == 'same')}{name} here"
+    return ", ".join(said)
 
 
 def _of_another_paper(claim: Mapping[str, Any]) -> str:

@@ -45,6 +45,7 @@ WORLD = "The built-in world"
 _SIMPLEMATCH = ", SimpleMatch"  # ends such a line, beside that of test-time matching
 _ON_WORLD = "built-in world, "  # begins the lines of a paper's table that are measured there
 _BESIDE = 3  # columns that fit a phone with the name of a row beside its numbers
+_FOLDED = (5, 6)  # columns that stand in two lines on a phone, each number with the name of its column
 _TOP = ' class="cm-highest" title="The highest of its column"'
 _HUMAN = "human"  # a line that no model is compared with
 _SOURCES = ("paper", "shipped", "yours")  # of a cell's numbers
@@ -192,12 +193,14 @@ def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool, ranked: bool 
     )
     if chances:
         cells = "".join(
-            f"<td><div><span>{_pct(chances[head], 2)}</span></div></td>" if head in chances else "<td></td>"
+            f"<td{_named(head)}><div><span>{_pct(chances[head], 2)}</span></div></td>"
+            if head in chances
+            else "<td></td>"
             for head in heads
         )
         body = f'<tr class="cm-chance"><th scope="row">by chance</th>{cells}</tr>{body}'
     top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
-    fits = " cm-fits" if len(heads) > _BESIDE else ""
+    fits = f" cm-fits{' cm-pairs' if len(heads) in _FOLDED else ''}" if len(heads) > _BESIDE else ""
     head = f"<thead><tr><td></td>{top}</tr></thead>"
     markup = (
         f'<table class="cm-cells{fits}" style="--columns:{len(heads)}">{head}<tbody>{body}</tbody></table>'
@@ -277,7 +280,14 @@ def _row_html(
         if head in known and following in known and row[following]["metric"] == GAINS[0]:
             cells[head] += _gain_html(row[following], heads[following])
     tops_here = {head for head in known & tops.keys() if _reference(row[head]) == tops[head]}
-    return "".join(f"<td{_TOP if head in tops_here else ''}>{cell}</td>" for head, cell in cells.items())
+    return "".join(
+        f"<td{_named(head)}{_TOP if head in tops_here else ''}>{cell}</td>" for head, cell in cells.items()
+    )
+
+
+def _named(head: str) -> str:
+    """The name of a cell's column as an attribute: a phone has it beside each number where a row is several lines."""
+    return f' data-head="{escape(head, quote=True)}"'
 
 
 def _gain_html(cell: Mapping[str, Any], digits: int) -> str:
