@@ -541,6 +541,24 @@ def test_what_an_answer_of_a_lesson_brings_comes_into_sight(visit, part, key):
     )
 
 
+def test_on_a_phone_an_answer_of_lesson_1_leaves_the_scores_and_the_question_where_they_were(visit):
+    """The scores, which the answer quotes, went away, and the question moved up by 200 pixels under the finger."""
+    page = visit("/Lessons?lesson=matrix", width=390, height=844)
+    option = page.get_by_text("GroupMatch says yes, GroupScore says no", exact=True)
+    option.wait_for()
+    settle(page)
+    scores = page.get_by_text("The built-in CLIP model gives these scores:")
+    above = [page.get_by_role("heading").first, scores, option]
+    before = [place.bounding_box()["y"] for place in above]
+    option.click()
+    page.get_by_text("A question to end with").wait_for()
+    settle(page)
+    after = [place.bounding_box()["y"] for place in above]
+    moved = {round(now - was) for was, now in zip(before, after, strict=True)}
+    assert scores.is_visible() and len(moved) == 1  # all by what the page was scrolled
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollHeight") < 3000
+
+
 def test_on_a_phone_the_toolbar_of_the_gallery_has_two_rows_and_a_picture_is_near(visit):
     """Three rows, and the first picture 426 pixels down."""
     page = visit("/Groups", width=390, height=844)

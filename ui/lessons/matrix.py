@@ -42,12 +42,9 @@ def show() -> None:
     with right:
         truth = (f"image {group_html.image_name(i)} belongs to caption {j + 1}" for i, j in group.truth_pairs)
         st.markdown(f"In truth {', '.join(truth)}.")
-        with st.container(
-            key="first-scores"
-        ):  # of a phone until the answer, which has the same matrix below it
-            st.markdown("The built-in CLIP model gives these scores:")
-            st.html(group_html.matrix_html(unmatched(data), "The model's scores"))
-            shades_bar()
+        st.markdown("The built-in CLIP model gives these scores:")
+        st.html(group_html.matrix_html(unmatched(data), "The model's scores"))
+        shades_bar()
         elements.define(GROUP_SCORE, GROUP_MATCH)
         choice = elements.predict(
             "matrix",
@@ -147,7 +144,7 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
         with st.container(width=400, key="drawn-again"):  # a phone has the pictures above alone
             draw_group(group, data)
         with st.container(key="lesson-verdicts"):
-            st.html(group_html.verdicts_html(data, SHOWN))
+            st.html(group_html._folded_verdicts_html(data, SHOWN))
     levels = ", ".join(f"{METRICS[name].label} {_pct(100 * chance(name, 2, 2))} %" for name in SHOWN)
     st.caption(f"Chance levels on random scores: {levels}.")
 
