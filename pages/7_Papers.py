@@ -297,8 +297,9 @@ def standing(name: str, seeds: int, polled: bool, wrong: str, made: list[papers.
 
 
 class Ours(NamedTuple):
-    """A table of the built-in world below a paper's: what stands above it, its markup, its first lines and the
-    others where it is long, the name by which it is opened, "" where it is on this page already, and what it says of the paper's claim."""
+    """A table of the built-in world below a paper's: what stands above it, its markup, its first lines and the others
+    where it is long, the name by which it is opened, "" where it is on this page already, and what it says of the
+    paper's claim."""
 
     head: str
     note: str

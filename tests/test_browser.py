@@ -992,8 +992,8 @@ def test_on_a_phone_the_next_group_that_a_run_changed_is_below_the_last_one_and_
 
 
 def test_on_a_phone_all_six_columns_of_a_papers_table_are_in_sight_and_its_picture_comes_first(visit):
-    """Gain, relative gain and error reduction had to be scrolled for, and then stood in a second line below heads that were
-    out of sight; the figure began at 610 pixels, below words."""
+    """Gain, relative gain and error reduction had to be scrolled for, and then stood in a second line below heads that
+    were out of sight; the figure began at 610 pixels, below words."""
     page = visit("/Papers", width=390, height=844)
     page.locator(".cm-fits").first.wait_for()
     settle(page)

@@ -658,7 +658,7 @@ def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
 def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_to_be_probable():
     """Above alpha 0.4 it fixes 20 groups and breaks 4; five others share a caption, so that one cluster of five that
     was not drawn might lose more than all these gain."""
-    from ui.debias_alpha import _conclusion, _how_sure, _tuned_text
+    from ui.debias_alpha import _conclusion, _how_sure, _tuned_text, _why_only_probably
 
     groups = (
         [([0.4, 0.0], [1.0, 0.0])] * 20 + [([0.0, 0.4], [0.0, 1.0])] * 4 + [([0.0, 1.0], [0.0, 0.0])] * 176
@@ -681,6 +681,10 @@ def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_t
     # The headline has one conclusion and no p or test: of 0.004 and 0.85 in one breath nobody knew which to believe.
     assert "p =" not in said and "p <" not in said and "test" not in said.lower().replace("tuned on test", "")
     assert ", +8.0 points (95 % interval by caption +" in said
+    # Below "not proven" the first thing opened was "p = 0.004: luck hardly explains the gain".
+    both = _why_only_probably(study, "text_score")
+    assert both.startswith("**Probably, but not proven:** ") and f"(p = {found.signs:.2g})" in both
+    assert both.endswith("A stricter one, which allows for other kinds, does not prove it.")
     sure = _how_sure(study, "text_score")
     first = f"p = {found.signs:.2g}" if found.signs >= 0.001 else "p < 0.001"
     assert f"luck gains as much: {first}." in sure and "**Luck hardly explains the gain.**" in sure
@@ -806,6 +810,9 @@ def test_near_spans_of_alpha_are_said_as_one_round_alpha_and_far_ones_with_two_d
     from core.debiasing.curves import _around_text
 
     assert _around_text([(0.2007, 0.2163)]) == "around 0.21"
+    # It said "0.17–0.18, 0.20, 0.20–0.22 and 0.22": the last three touch as they are written.
+    touching = [(0.168, 0.1793), (0.1961, 0.2), (0.2032, 0.218), (0.2211, 0.224), (0.4, 0.41)]
+    assert _around_text(touching, most=5) == "0.17–0.18, 0.20–0.22 and 0.40–0.41"
     assert _around_text([(0.167, 0.179), (0.195, 0.2)]) == "around 0.18"
     assert _around_text([(0.0, 0.25), (0.75, 1.0)]) == "0.00–0.25 and 0.75–1.00"
     assert (

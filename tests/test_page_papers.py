@@ -611,7 +611,9 @@ def test_two_tables_stand_one_above_the_other_each_whole(app, query):
     is_table = lambda each: "<table" in each.proto.body  # noqa: E731
     bodies = [each.proto.body for each in filter(is_table, test.get("html"))]
     assert len(bodies) - (query is TTM) == (3 if query["paper"] == "Cola" else 2)  # two lengths of training
-    if query is TTM:  # of ours, a long one, the first lines stand there, which the fold of the others repeated
+    if (
+        query is TTM
+    ):  # of ours, a long one, the first lines stand there, which the fold of the others repeated
         assert bodies[1].count("<tr") == 5 and bodies[2].count("<tr") == 46
         assert [e.label for e in test.expander if e.label.endswith(" lines")] == ["The other 45 lines"]
         names = [re.findall(r'<th scope="row">(.*?)</th>', body) for body in bodies[1:3]]
@@ -1191,9 +1193,7 @@ def test_whether_it_is_the_same_here_stands_above_the_choice_of_a_table(app, pap
 
 def test_papers_and_retrieval_count_cola_s_claims_alike(app):
     """One said 16 same, 3 different, 17 open, the other 18 left open, 16 confirmed, 3 refuted."""
-    (papers_fold,) = (
-        e for e in app(PAPERS, paper="Cola").expander if e.label.startswith("Of the paper's ")
-    )
+    (papers_fold,) = (e for e in app(PAPERS, paper="Cola").expander if e.label.startswith("Of the paper's "))
     counts = papers_fold.label.partition(" claims ")[2].replace(" are the same here", " same")
     test = app("pages/5_Retrieval.py", view="strategies")
     (fold,) = (e for e in test.expander if e.label.startswith("Is it the same here"))

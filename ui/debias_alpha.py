@@ -180,8 +180,11 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
             _offer_gain()
     said = _to_quote(study, metric) or _tuned_text(study, metric)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="alpha-to-quote"):
-        # no line ends at an equals sign
-        st.caption(unbroken(said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")), width="content")
+        # no line ends at an equals sign, nor before a deviation
+        said = said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}").replace(
+            "± ", "±\N{NO-BREAK SPACE}"
+        )
+        st.caption(unbroken(said), width="content")
         if elsewhere:
             _offer_retrieval()
 
@@ -193,7 +196,13 @@ def _reasons(study: AlphaStudy, metric: str) -> None:
     with st.popover("How sure is that?", icon=":material/help:", key="how-sure"):
         halves = _HALVES if len(study.scores) > 1 else ""
         tuned = _tuned_text(study, metric) if _to_quote(study, metric) else ""  # else it is in sight already
-        sure = (tuned, _how_sure(study, metric), halves, _power_text(study, metric))
+        sure = (
+            _why_only_probably(study, metric),
+            tuned,
+            _how_sure(study, metric),
+            halves,
+            _power_text(study, metric),
+        )
         st.markdown(unbroken("\n\n".join(filter(None, sure))))
         if little:
             _why_so_little(*little)
@@ -495,6 +504,18 @@ def _interval(change: Comparison) -> str:
     )
     return true_minus(
         f"{_signed(change.difference)} points (95 % interval{by} {_signed_range(tested.low, tested.high)})"
+    )
+
+
+def _why_only_probably(study: AlphaStudy, metric: str) -> str:
+    """How a verdict that is not proven and a small p go together, in a sentence; "" of other verdicts."""
+    found = study.verdict(metric)
+    if not found.probably:
+        return ""
+    return (
+        f"**Probably, but not proven:** luck hardly explains the gain ({_p_said(found.sign_p)}), but the test that says "
+        "so knows only the kinds of groups that were drawn. A stricter one, which allows for other kinds, does not prove "
+        "it."
     )
 
 

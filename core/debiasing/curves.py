@@ -179,9 +179,24 @@ def _spans_text(intervals: Iterable[Sequence[float]], most: int = 4, digits: int
     spans = [(float(low), float(high)) for low, high in intervals]
     widest = max(spans, key=lambda span: span[1] - span[0])
     shown = spans if len(spans) <= most else [span for span in spans if span[0] == 0 or span == widest]
-    texts = [_span_text(*span, digits) for span in shown]
+    texts = [_span_text(*span, digits) for span in _joined(shown, digits)]
     texts += [f"{len(spans) - len(shown)} more"] if len(shown) < len(spans) else []
     return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
+
+
+def _joined(spans: Iterable[tuple[float, float]], digits: int) -> list[tuple[float, float]]:
+    """Spans, ascending, of which those that touch as they are written are one.
+
+    >>> _joined([(0.17, 0.18), (0.1961, 0.2), (0.2032, 0.218), (0.2211, 0.224)], 2)
+    [(0.17, 0.18), (0.1961, 0.224)]
+    """
+    found: list[tuple[float, float]] = []
+    for low, high in spans:
+        if found and f"{low:.{digits}f}" <= f"{found[-1][1]:.{digits}f}":
+            found[-1] = (found[-1][0], high)
+        else:
+            found.append((low, high))
+    return found
 
 
 def _around_text(intervals: Iterable[Sequence[float]], most: int = 4) -> str:
