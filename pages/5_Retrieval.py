@@ -33,10 +33,11 @@ from ui.strategy_time import time_line
 from ui.trained import base_of, in_words, trained_models, trained_name
 from ui.views import read_view, view_field
 
-_OF_COLA = "[Cola](https://github.com/arijitray1993/COLA)"
+_COLA = "https://github.com/arijitray1993/COLA"
+_OF_COLA = f"[Cola]({_COLA})"
 LEAD = (  # of two or three lines on a phone, as those below
     "Ask for “a green sphere”: does a green cube beside a red sphere come first, too? "
-    f"{_OF_COLA} measures how models rank such **distractors**."
+    f"[The benchmark Cola]({_COLA}) measures how models rank such **distractors**."
 )
 LEADS = {  # of the other views
     CHANGES: "A model was trained to tell which attribute belongs to which object, in the ways of "

@@ -556,6 +556,10 @@ def test_on_a_phone_an_answer_of_lesson_1_leaves_the_scores_and_the_question_whe
     after = [place.bounding_box()["y"] for place in above]
     moved = {round(now - was) for was, now in zip(before, after, strict=True)}
     assert scores.is_visible() and len(moved) == 1  # all by what the page was scrolled
+    marks = page.locator(".st-key-lesson-verdicts summary .cm-mark").evaluate_all(
+        "marks => marks.map(mark => mark.getBoundingClientRect().right)"
+    )
+    assert len(marks) == 4 and max(marks) <= 374
     assert page.get_by_test_id("stMain").evaluate("main => main.scrollHeight") < 3000
 
 
@@ -1068,6 +1072,20 @@ def test_on_a_phone_the_lists_of_two_models_are_near_and_both_results_above_them
     assert wide.locator(".cm-list").nth(0).locator("figure:visible").count() == 8
     assert not wide.get_by_role("button", name="Show 4 more").first.is_visible()
     assert not wide.locator(".st-key-both-precisions").is_visible()
+
+
+def test_on_a_phone_the_pictures_of_ones_own_query_come_before_what_else_to_ask(visit):
+    """A notice, a button and a paragraph pushed them to 700 pixels."""
+    page = visit("/Retrieval?query=a+red+cube&images=100", width=390, height=844)
+    first = page.locator(".cm-list figure").first
+    first.wait_for(timeout=120_000)
+    page.get_by_role("button", name="Ask “a red block”").wait_for()
+    settle(page)
+    assert first.bounding_box()["y"] < 580
+    last = page.locator(".cm-list figure:visible").last.bounding_box()
+    notice = page.get_by_text("The set asks for this object as").bounding_box()
+    asks = page.get_by_role("button", name="Ask “a red block”").bounding_box()
+    assert last["y"] + last["height"] < notice["y"] < asks["y"]
 
 
 @pytest.mark.parametrize("paper", ["Language+priors", "Cola"])

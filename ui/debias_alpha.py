@@ -513,9 +513,9 @@ def _why_only_probably(study: AlphaStudy, metric: str) -> str:
     if not found.probably:
         return ""
     return (
-        f"**Probably, but not proven:** luck hardly explains the gain ({_p_said(found.sign_p)}), but the test that says "
-        "so knows only the kinds of groups that were drawn. A stricter one, which allows for other kinds, does not prove "
-        "it."
+        f"**Probably, but not proven:** luck hardly explains the gain ({_p_said(found.sign_p)}), but the test that "
+        "says so knows only the kinds of groups that were drawn. A stricter one, which allows for other kinds, does "
+        "not prove it."
     )
 
 
