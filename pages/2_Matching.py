@@ -390,7 +390,21 @@ def tag_in_sight(evaluation: Evaluation) -> str:
     """The tag of the table below; "" where there is none."""
     names = shown_tags(evaluation)
     chosen = st.session_state.get("by") or st.query_params.get("by")
-    return chosen if chosen in names else next(iter(names), "")
+    return chosen if chosen in names else first_tag(evaluation, names)
+
+
+def first_tag(evaluation: Evaluation, names: list[str]) -> str:
+    """The tag that the table begins with: the first that every group has and whose values have groups enough to be told
+    apart; else the first. "" where there is none."""
+    for name in names:
+        sizes = [int(mask.sum()) for mask in evaluation.slice_masks(evaluation.tags, name)[name].values()]
+        column = evaluation.tags[name]
+        if min(sizes) >= _ENOUGH and not (column.isna() | (column == "")).any():
+            return name
+    return next(iter(names), "")
+
+
+_ENOUGH = 10  # groups of a value: of fewer an interval is wider than half the scale
 
 
 def tags_button(evaluation: Evaluation, name: str, model: str) -> None:
@@ -407,7 +421,8 @@ def slices(evaluation: Evaluation) -> None:
     st.header("By tag", anchor=False)
     if st.session_state.get("by") not in names:
         st.session_state.pop("by", None)
-    tag = st.selectbox("Tag", names, key="by", bind="query-params", width=320)
+    first = names.index(first_tag(evaluation, names))
+    tag = st.selectbox("Tag", names, first, key="by", bind="query-params", width=320)
     table, columns = slices_table(evaluation, tag)
     table, constants = without_constants(table)
     key = f"slices-{tag}"

@@ -466,19 +466,19 @@ def verdict(
     tested = match if match.clustered is None else match.clustered
     a, b = (escape_markdown(name) for name in (first, second))
     x, y = (f"{_pct(each.metrics[GROUP_MATCH].value)} %" for each in both)
-    low, high, p_value = tested.low, tested.high, tested.p_holm or tested.p_value
+    low, high = tested.low, tested.high
     is_unproven = paired._is_unproven(match)
     levels = f"{y} against {x}" if match._ahead or is_unproven else f"{x} and {y}"
     said = f"{paired._ahead_said(match, a, b, tests)}**, {levels}"
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both))
-    by_itself = ""
-    if is_unproven:  # the corrected p stands in the verdict, beside the interval that of the interval
-        p_value, by_itself = tested.p_value, " by itself"
+    # The interval is uncorrected, and so is the p beside it; the corrected one is named, here or in the verdict.
+    alone, corrected = p_text(tested.p_value), p_text(tested.p_holm or tested.p_value)
+    beside = " by itself" if is_unproven else "" if alone == corrected else f", corrected {corrected}"
     interval = f"95 % interval {_signed_range(low, high)}"
     interval += f", {paired._moved_end(tested)} by the exact test" if paired._moved_end(tested) else ""
-    said_p = p_text(p_value) if p_text(p_value).startswith("<") else f"= {p_text(p_value)}"
+    said_p = (alone if alone.startswith("<") else f"= {alone}").replace(" ", "\u00a0")
     of = "" if match._ahead or is_unproven else ", the second minus the first"
-    difference = f"{_signed(led)} points{of} ({interval}; p {said_p}{by_itself})"
+    difference = f"{_signed(led)} points{of} ({interval}; p\u00a0{said_p}{beside})"
     return ui.unbroken(ui.true_minus(f"**GroupMatch: {said}: {difference}."))
 
 
@@ -488,7 +488,7 @@ def of_the_headline(match: Comparison, tests: int) -> str:
     said = [f"Both count groups that share one {by} as one."] if by else []
     if tests > 1:
         said.append(
-            f"The interval is of this metric alone, uncorrected; p is corrected for these {tests} metrics."
+            f"Interval and p are of this metric alone; the corrected p counts that {tests} metrics are tested."
         )
     return " ".join(said)
 
@@ -528,7 +528,7 @@ def counts(match: Comparison, n: int, tests: int = 1) -> str:
         else f"With {counted(n, 'group')} like these, a true difference of {_pct(tested.detectable)} points is found "
         f"four times in five, a smaller one less often{' (by one metric alone)' if tests > 1 else ''}. "
     )
-    return ui.unbroken(f"{told}Thin lines: 95 % intervals.")
+    return ui.unbroken(f"{told}Thin lines: 95 % intervals. {_exact_differences()}")
 
 
 def cluster_note(clusters: Clusters) -> str:

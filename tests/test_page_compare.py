@@ -114,8 +114,12 @@ def test_page_latex_report_and_command_say_alike_which_intervals_a_test_has_move
     report = unescape(exported[-1]["report"]().decode())
     texts = [printed, latex.replace("\\%", "%"), text(test).replace("\\", ""), report]
     rule = "An interval holds 0 where its p, before any correction, is above 0.05, and elsewhere does not; that of Indi"
-    assert [said in " ".join(each.split()) for each in texts] == [True] * 4
-    assert [rule in " ".join(each.split()) for each in texts] == [True] * 4
+    # The command says what has moved below its table, and the rule in its help.
+    told = [texts[0] if said.startswith("The interval") else said, *texts[1:]]
+    assert [said in " ".join(each.split()) for each in told] == [True] * 4
+    helped = CliRunner().invoke(cli, ["compare", "--help"]).stdout
+    assert [rule in " ".join(each.split()) for each in texts[1:]] == [True] * 3
+    assert rule.partition(";")[0] in " ".join(helped.split())
     assert ["Bonett and Price's, paired, with Student's t" in each for each in texts] == [True] * 4
     assert ["McNemar's exact test, of IndividualMatch the exact sign test" in each for each in texts] == [
         True
@@ -155,8 +159,8 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     # “95 % interval by caption, uncorrected; p by caption, corrected for these 5 metrics” filled the headline.
     (lead,) = [each for each in test.markdown if "is behind" in each.value]
     assert lead.help == (
-        "Both count groups that share one caption as one. The interval is of this metric alone, uncorrected; p is "
-        "corrected for these 5 metrics."
+        "Both count groups that share one caption as one. Interval and p are of this metric alone; the corrected p "
+        "counts that 5 metrics are tested."
     )
     assert ":small[" not in said
     assert test.dataframe[0].value.set_index("metric").loc["GroupMatch", "B − A"] == pytest.approx(-34 / 3)
@@ -175,7 +179,9 @@ def test_the_p_of_the_headline_is_that_of_the_table_and_decides_with_the_interva
     match = table.set_index("metric").loc["GroupMatch"]
     said = text(app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")).replace("\\", "")
     assert match["p by caption"] < match["p by caption (Holm)"]
-    assert f"p = {p_text(match['p by caption (Holm)'])})." in said
+    # “95 % interval −0.3 to +14.3; p = 0.29” were one uncorrected and one corrected, and did not fit together.
+    alone, corrected = p_text(match["p by caption"]), p_text(match["p by caption (Holm)"])
+    assert f"p = {alone}, corrected {corrected})." in said.replace("\u00a0", " ")
     right = np.tile(np.eye(2), (300, 1, 1))
     worse = right.copy()
     worse[:7] = 1 - worse[:7]
@@ -189,7 +195,7 @@ def test_the_p_of_the_headline_is_that_of_the_table_and_decides_with_the_interva
         "0.078)**, 100.0 % against 97.7 %: +2.3 points (95 % interval +" in said
     )
     # An interval without 0 stood beside a verdict that there is no difference.
-    assert "; p = 0.016 by itself)." in said and "cannot tell worse.csv" not in said
+    assert "; p = 0.016 by itself)." in said.replace("\u00a0", " ") and "cannot tell worse.csv" not in said
 
 
 def test_the_difference_has_one_direction_and_sign_in_headline_table_and_note(app, tmp_path):

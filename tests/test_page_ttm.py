@@ -1172,7 +1172,7 @@ def test_runs_whose_groupmatch_was_full_before_say_that_they_cannot_tell_memoris
         report, latex = given[-1]["report"]().decode(), given[-1]["latex"]().replace(r"\%", "%")
         for told in (page, report, latex):
             assert "GroupMatch was 100 % before and could not rise" in told
-            assert "real gain" not in told and "alone rises" not in told
+            assert "real gain" not in told and "without GroupMatch" not in told
 
 
 def test_the_first_sentence_of_a_run_is_the_metric_to_quote_and_a_rise_of_groupscore_is_told_as_what_it_is():
@@ -1200,7 +1200,7 @@ def test_the_first_sentence_of_a_run_is_the_metric_to_quote_and_a_rise_of_groups
 @pytest.mark.parametrize(
     ("score", "match", "meant"),
     [
-        ((30, 0.001), (-2, 0.6), "GroupScore alone rises"),
+        ((30, 0.001), (-2, 0.6), "GroupScore rises without GroupMatch"),
         ((30, 0.001), (8, 0.01), ""),
         ((3, 0.6), (-2, 0.6), ""),
     ],

@@ -1138,3 +1138,20 @@ def test_on_a_phone_the_table_by_tag_ends_between_two_columns(app):
     (table,) = app(MATCHING, set="scenes/left-right", model="builtin/clip").dataframe
     widths = {name: column.get("width") for name, column in json.loads(table.proto.columns).items()}
     assert sum(widths[name] for name in ("relation", "groups", "GroupScore", "GroupMatch")) == 356
+
+
+def test_the_table_by_tag_begins_with_one_that_every_group_has_and_names_groups_without_a_value(app):
+    """It began with a tag that 299 of 400 groups do not have, whose largest row had no name."""
+    lines = ["group,image,caption,score,match,seldom,kind"]
+    for i in range(40):
+        seldom = {0: "rare", 1: "scarce"}.get(i, "")
+        lines += [
+            f"g{i},{m},{k},{int(m == k)},{int(m == k)},{seldom},{'ab'[i % 2]}" for m in (0, 1) for k in (0, 1)
+        ]
+    UploadStore().add("s.csv", "\n".join([*lines, ""]).encode(), "")
+    test = app(MATCHING, set="upload/s.csv")
+    assert test.selectbox(key="by").value == "kind"
+    test = fine(test.selectbox(key="by").set_value("seldom").run())
+    (shown,) = [each.value for each in test.dataframe if "seldom" in each.value]
+    assert shown["seldom"].tolist() == ["rare", "scarce", "(none)"] and shown["groups"].tolist() == [1, 1, 38]
+    assert "38 groups" in plain(app(MATCHING, set="upload/s.csv", tag="seldom: (none)"))

@@ -757,7 +757,7 @@ def test_the_groups_of_a_file_of_ones_own_have_its_captions_and_it_says_that_it_
     assert all(name in html(test) for name in ("cow.jpg", "a cow", "a hen")) and "cm-zoom" not in html(test)
     UploadStore().add("bare.csv", b"group,image,caption,score\nx,0,0,1\nx,0,1,2\n")
     bare = app(GROUPS, set="upload/bare.csv")
-    assert "The file has scores alone: no pictures and no captions." in plain(bare)
+    assert "The file has no pictures and no captions of its own." in plain(bare)
 
 
 def test_two_files_of_the_same_content_have_each_its_own_name(app):

@@ -69,7 +69,7 @@ _MATCHES = {
     **dict.fromkeys(("0", "0.0", "false", "no"), False),
 }
 _CONTENTS = {  # by whether it names captions
-    False: "The file has scores alone: no pictures and no captions.",
+    False: "The file has no pictures and no captions of its own.",
     True: "The file has captions and no pictures.",
 }
 

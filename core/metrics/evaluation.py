@@ -252,10 +252,7 @@ class Evaluation:
             raise unknown_name("tag column", column, map(str, tags.columns))
         counts = {name: tags[name].nunique() for name in tags.columns}
         chosen = [column] if column else [name for name, count in counts.items() if 2 <= count <= MAX_SLICES]
-        texts = {str(name): tags[name].fillna("").astype(str) for name in chosen}
-        return {
-            name: {v: (text == v).to_numpy() for v in sorted(text.unique())} for name, text in texts.items()
-        }
+        return {str(name): _masks_by_value(tags[name]) for name in chosen}
 
     def _totals(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Totals of the true pairs and of the best other matching of some groups, float (s,) each, as `group` has
@@ -351,6 +348,16 @@ def _slice_record(part: Evaluation) -> dict[str, Any]:
         "n_groups": len(part.scores),
         "metrics": {name: e.record() for name, e in part.metrics.items()},
     }
+
+
+_NO_VALUE = "(none)"  # what a tag is called in groups that do not have it
+
+
+def _masks_by_value(tag: pd.Series) -> dict[str, np.ndarray]:
+    """The values of a tag column in order, that of groups without one last, and the groups of each, bool (n,)."""
+    text = tag.fillna("").astype(str).replace("", _NO_VALUE)
+    values = sorted(text.unique(), key=lambda value: (value == _NO_VALUE, value))
+    return {value: (text == value).to_numpy() for value in values}
 
 
 def tags_frame(tags: Sequence[Mapping[str, str]]) -> pd.DataFrame | None:

@@ -13,7 +13,7 @@ import numpy as np
 from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
 from core.groups import Group, GroupSet
-from core.metrics.evaluation import MAX_SLICES, Evaluation, tags_frame
+from core.metrics.evaluation import MAX_SLICES, Evaluation, _masks_by_value, tags_frame
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 
 _Tagged = TypeVar("_Tagged", bound=Any)  # a set, an evaluation or a study: `ids`, `tags` and `select(mask)`
@@ -30,8 +30,7 @@ def _options(frame: pd.DataFrame | None) -> dict[str, np.ndarray]:
     if frame is None:
         return {}
     columns = [c for c in frame.columns if 2 <= frame[c].nunique() <= MAX_SLICES]
-    values = [(c, v) for c in columns for v in sorted(frame[c].dropna().unique())]
-    return {f"{c}: {v}": (frame[c] == v).to_numpy() for c, v in values}
+    return {f"{c}: {v}": mask for c in columns for v, mask in _masks_by_value(frame[c]).items()}
 
 
 def tag_mask(options: Mapping[str, np.ndarray], tags: Sequence[str], n: int) -> np.ndarray:

@@ -250,8 +250,8 @@ def _what_rises_mean(compared: Mapping[str, Comparison]) -> str:
     if score is None or match is None or not _rises(score) or _rises(match):
         return ""
     return (
-        "GroupScore alone rises, as it does where a model memorises its own matchings; these matchings are not shown "
-        "to be right more often."
+        "GroupScore rises without GroupMatch, as it does where a model memorises its own matchings; these matchings "
+        "are not shown to be right more often."
     )
 
 
