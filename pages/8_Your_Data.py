@@ -261,8 +261,11 @@ def scores() -> None:
     """A field for a file, then what was found in it; what files hold stands open until there is one."""
     left, right = st.columns([3, 2])
     with left:
-        new, wrong, in_field = new_uploads("scores_upload")
+        new, wrong, older, in_field = new_uploads("scores_upload")
         stored_before(in_field)
+        if older:
+            names = ", ".join(dict.fromkeys(file.name for file, _ in older))
+            st.caption(escape_markdown(f"Not stored, for the reasons below the result: {names}."))
     if wrong:
         refused(wrong)
     if new:
@@ -288,6 +291,8 @@ def scores() -> None:
             {"set": together[0], "other": together[1], "tag": [], "group": None}, icon=":material/compare:",
         )  # fmt: skip
     file_section(entry, shape)
+    if older:
+        refused(older, whole=not wrong)
     with st.expander("File formats and examples", icon=":material/description:"):
         what_files_hold()
 
@@ -320,14 +325,18 @@ def _first_names(names: list[str]) -> str:
     return f"{', '.join(names[:NAMED])}{more}"
 
 
-def refused(wrong: list[tuple[Any, InputError]]) -> None:
+def refused(wrong: list[tuple[Any, InputError]], whole: bool = True) -> None:
     """What is wrong with files, the newest first, which somebody has just brought: that it belongs elsewhere, a form
-    for its columns, or all of its mistakes; of each older one the first of these alone."""
-    (file, error), *others = reversed(wrong)
-    if not misplaced.not_scores(file):
-        misplaced.show_mistakes(error, file.name, file.getvalue(), "Nothing of it is stored: mend")
-    for file, error in others:
-        if not misplaced.not_scores(file):
+    for its columns, or all of its mistakes; of each older one the first of these alone.
+
+    whole : whether the newest has all of its mistakes; the page shows them of one file.
+    """
+    for place, (file, error) in enumerate(reversed(wrong)):
+        if misplaced.not_scores(file):
+            continue
+        if whole and place == 0:
+            misplaced.show_mistakes(error, file.name, file.getvalue(), "Nothing of it is stored: mend")
+        else:
             ui.show_error(error)
 
 

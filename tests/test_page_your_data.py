@@ -182,7 +182,10 @@ def test_an_upload_that_is_no_zip_is_named_as_it_was_uploaded(app):
     test = app(PAGE)
     test = test.get("file_uploader")[0].upload("my set.zip", b"no zip at all", "application/zip").run()
     said = test.error[0].value.replace("\\", "")
-    assert said.startswith("my set.zip is damaged or not an archive; fetch or pack it again.")
+    assert said == (  # the same as among scores: see test_a_file_among_scores_that_is_called_an_archive...
+        "my set.zip is damaged or not an archive, though its name ends in .zip; pack it again, or give it the ending "
+        "of what it is, such as .csv."
+    )
     assert "staging" not in said
 
 
@@ -1205,6 +1208,28 @@ def test_a_refused_file_is_named_until_one_of_its_name_is_stored(app):
         .run()
     )
     assert not said_of(test) and test.session_state["set"] == "upload/b.csv"
+
+
+def test_a_good_file_s_result_stands_before_the_mistakes_of_the_files_that_came_before_it(app):
+    """Three errors of earlier files stood above the result of the file that was right at last."""
+    bad = score_rows()[:-1] + ["b,1,1,x"]
+    test = several(
+        app, cols__csv=["a,b", "1,2"], bad__csv=bad, fake__zip=["no archive"], good__csv=score_rows()
+    )
+    shown = list(test.main)
+    places = {
+        each.value.partition(" ")[0].rstrip(":").replace("\\", ""): shown.index(each) for each in test.error
+    }
+    (result,) = [each for each in test.subheader if "good" in each.value]
+    assert set(places) == {"cols.csv", "bad.csv", "fake.zip"}
+    assert shown.index(result) < min(places.values())
+    assert "Not stored, for the reasons below the result: cols.csv, bad.csv, fake.zip." in text(test).replace(
+        "\\", ""
+    )
+    test = several(app, good__csv=score_rows(), last__csv=bad)
+    shown = list(test.main)  # the newest is the one that could not be read: it stands first
+    assert test.error[0].value.replace("\\", "").startswith("last.csv")
+    assert shown.index(test.error[0]) < shown.index(test.subheader[-1])
 
 
 LOGARITHMS = score_rows(lambda i, j: f"{-1 - (i != j)}.5")

@@ -24,6 +24,7 @@ from core.exchange.file_kinds import (
     _kind_of_file,
     _kind_of_table,
 )
+from core.exchange.importing import _no_archive
 from core.exchange.score_columns import _ScoreColumns
 from core.exchange.uploads import Upload
 from core.figures.text import escape_markdown
@@ -248,12 +249,7 @@ def _archive_among_scores(file: Any) -> None:
     if zipfile.is_zipfile(io.BytesIO(file.getvalue())):
         _offer_images(file)
         return
-    show_error(
-        InputError(
-            f"{file.name} is damaged or not an archive, though its name ends in .zip; pack it again, or give it the "
-            "ending of what it is, such as .csv."
-        )
-    )
+    show_error(_no_archive(file.name))
 
 
 def _offer_images(file: Any) -> bool:

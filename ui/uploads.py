@@ -115,6 +115,7 @@ class NewUploads(NamedTuple):
 
     entries: list[str]  # of those that have just been stored, [] on every other run
     refused: list[tuple[Any, InputError]]  # files that cannot be read, which are not stored
+    older: list[tuple[Any, InputError]]  # such files that one which could be stored came after
     stored: set[str]  # the names under which its files are stored
 
 
@@ -131,6 +132,7 @@ def new_uploads(key: str) -> NewUploads:
     stored = _stored_here()
     entries: list[str] = []
     wrong: list[tuple[Any, InputError]] = []
+    older: list[tuple[Any, InputError]] = []
     for file in files:
         if file.file_id not in stored:
             try:
@@ -139,8 +141,11 @@ def new_uploads(key: str) -> NewUploads:
             except InputError as error:
                 wrong.append((file, error))
         if file.file_id in stored:
-            wrong = [each for each in wrong if each[0].name != file.name]
-    return NewUploads(entries, wrong, {stored[file.file_id] for file in files if file.file_id in stored})
+            older = [each for each in older + wrong if each[0].name != file.name]
+            wrong = []
+    return NewUploads(
+        entries, wrong, older, {stored[file.file_id] for file in files if file.file_id in stored}
+    )
 
 
 def _stored_here() -> dict[str, str]:

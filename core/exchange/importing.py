@@ -22,7 +22,9 @@ import json
 import re
 import secrets
 import shutil
+import tarfile
 import time
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -168,6 +170,8 @@ def unpack_source(source: Path, unpacked: Path) -> Path:
         return source
     if source.stat().st_size > MAX_UPLOAD:
         raise InputError(f"{source.name} is larger than {MAX_UPLOAD >> 30} GiB; name a folder instead.")
+    if source.suffix.lower() == ".zip" and not (zipfile.is_zipfile(source) or tarfile.is_tarfile(source)):
+        raise _no_archive(source.name)
     unpacked.mkdir(parents=True, exist_ok=True)
     unpack(source, unpacked, MAX_UPLOAD, MAX_FILES)
     nested = next((p for p in unpacked.rglob("*") if p.suffix.lower() in _ARCHIVES), None)
@@ -176,6 +180,14 @@ def unpack_source(source: Path, unpacked: Path) -> Path:
             f"{source.name} holds another archive ({nested.name}); unpack it and pack its content instead."
         )
     return unpacked
+
+
+def _no_archive(name: str) -> InputError:
+    """What is said of a file that is called a zip and is none, wherever it is brought."""
+    return InputError(
+        f"{name} is damaged or not an archive, though its name ends in .zip; pack it again, or give it the ending of "
+        "what it is, such as .csv."
+    )
 
 
 @_named_as_given()
