@@ -167,9 +167,15 @@ def _helps(best: Mapping[str, Any], zero: Mapping[str, Any], found: Mapping[str,
 
 
 def _holm_line(record: Mapping[str, Any]) -> list[str]:
-    """That the verdicts of this output are corrected for one another, where there are several."""
-    some = record["verdicts"] > 1
-    return ["", f"p values over all alphas are after Holm over {record['verdicts']} verdicts"] if some else []
+    """Which verdicts of this output are corrected for one another, where there are several: those of the whole, and
+    apart from them those of all slices."""
+    whole, apart = record["verdicts"], record["slice_verdicts"]
+    over = lambda tests: f"after Holm over {tests} verdicts" if tests > 1 else "one verdict, uncorrected"  # noqa: E731
+    said = [
+        f"of the whole, {over(whole)}",
+        *([f"of its slices, {over(apart)} of their own"] if apart else []),
+    ]
+    return ["", f"p values over all alphas: {'; '.join(said)}"] if max(whole, apart) > 1 else []
 
 
 def _spread(e: Mapping[str, float], digits: int) -> str:

@@ -297,7 +297,8 @@ def _report(
     """Print the study, and write it where that is asked for. tuned : the study that --tune-on took alpha from."""
     gains = _corrected(study, parts)
     own = study.record(gains=gains[None])
-    record = {**head, "verdicts": sum(map(len, gains.values())), **own, "curves": _curves(study)}
+    apart = sum(len(found) for where, found in gains.items() if where is not None)
+    record = {**head, "verdicts": len(gains[None]), "slice_verdicts": apart, **own, "curves": _curves(study)}
     form = format_recall if isinstance(study, RetrievalStudy) else format_groups
     if parts:  # each at the one alpha of the whole, and at its own
         record["slices"] = {
@@ -315,11 +316,15 @@ def _report(
 
 
 def _corrected(study: _Study, parts: _Parts) -> dict[tuple[str, str] | None, dict[str, _BestGain]]:
-    """The verdicts of one output after Holm over all of them: under None of the whole, else by tag and value."""
-    studies: dict[tuple[str, str] | None, _Study] = {None: study}
-    studies |= {(c, v): part for c, values in parts.items() for v, part in values.items()}
+    """The verdicts of one output after Holm: under None those of the whole, else by tag and value.
+
+    The whole has a family of its own: to look at its slices, too, does not change what was found of it. The slices are
+    corrected together.
+    """
+    studies = {(c, v): part for c, values in parts.items() for v, part in values.items()}
     found = {(where, name): gain for where, each in studies.items() for name, gain in each.gains.items()}
-    gains: dict[tuple[str, str] | None, dict[str, _BestGain]] = {where: {} for where in studies}
+    gains: dict[tuple[str, str] | None, dict[str, _BestGain]] = {where: {} for where in (None, *studies)}
+    gains[None] = _BestGain.holm(study.gains)
     for (where, name), gain in _BestGain.holm(found).items():
         gains[where][name] = gain
     return gains
