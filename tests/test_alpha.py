@@ -416,8 +416,8 @@ def test_verdicts_of_one_output_are_corrected_for_one_another_and_one_test_is_sa
     assert (
         plain.count(", one test: ") == 3
         and plain.count(
-            "p values over all alphas: of the whole, one verdict, uncorrected; of its slices, after Holm over 2 verdicts of "
-            "their own"
+            "p values over all alphas: of the whole, one verdict, uncorrected; of its slices, after Holm "
+            "over 2 verdicts of their own"
         )
         == 1
     )

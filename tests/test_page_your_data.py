@@ -230,6 +230,49 @@ def test_uploaded_files_are_among_the_stored_data_with_what_lies_beside_them_to_
     assert test.segmented_control(key="way").value == "Scores or embeddings"
 
 
+CAPTIONED = "id,caption_0,caption_1,tag\n0,a dog on a cat,a cat on a dog,Object\n1,red on blue,blue on red,Both\n2,,x,Both\n"
+
+
+def test_columns_of_a_tags_table_that_name_captions_are_the_captions_of_embeddings_and_no_tags(app):
+    """Winoground's own table pushed its real tags off the screen by its captions, of which the file "has none"."""
+    rng, content = np.random.default_rng(0), io.BytesIO()
+    np.savez(content, img=rng.normal(size=(6, 4)), cap=rng.normal(size=(6, 4)))
+    fine(uploaded(app, "e.npz", content.getvalue()))
+    store = UploadStore()
+    store.put_beside(store.get("e.npz"), "tags", "captions.csv", CAPTIONED.encode())
+    test = app(PAGE, set="upload/e.npz", way="Scores or embeddings")
+    said = (
+        "Tags: captions.csv, 3 of 3 groups matched (tag). caption_0 and caption_1 are shown as the captions."
+    )
+    assert said in [each.value.replace("\\", "") for each in test.success]
+    groups = app("pages/1_Groups.py", set="upload/e.npz")
+    (table,) = [each.value for each in groups.dataframe]
+    assert "tag" in table and not [name for name in table if "caption" in str(name)]
+    assert "no captions" not in text(groups)
+    one, last = (html(app("pages/1_Groups.py", set="upload/e.npz", group=name)) for name in "02")
+    assert "a dog on a cat" in one and "a cat on a dog" in one and "no text" in last
+    assert "its captions are those of captions.csv" in text(groups).replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ("caption_0,caption_1,caption_2,tag", "each group has 2 captions, numbered from 0."),
+        ("caption_1,caption_2,note,tag", "each group has 2 captions, numbered from 0."),
+    ],
+)
+def test_caption_columns_that_are_not_one_per_caption_are_left_out_of_the_tags_and_said(app, columns, why):
+    fine(uploaded(app, "s.csv", _csv(3, 0.9)))
+    store = UploadStore()
+    rows = "".join(f"{g},a,b,c,d\n" for g in range(3))
+    store.put_beside(store.get("s.csv"), "tags", "t.csv", f"group,{columns}\n{rows}".encode())
+    test = app(PAGE, set="upload/s.csv", way="Scores or embeddings")
+    (said,) = [each.value.replace("\\", "") for each in test.success]
+    tags = ", ".join(name for name in columns.split(",") if not name.startswith("caption"))
+    assert said.startswith(f"Tags: t.csv, 3 of 3 groups matched ({tags}). caption_")
+    assert said.endswith(f"are left out: {why}")
+
+
 def test_a_stored_file_that_can_be_read_no_more_is_listed_and_can_be_removed(app):
     fine(uploaded(app, "s.csv", _csv(40, 0.9)))
     store = UploadStore()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
@@ -206,15 +207,32 @@ def _file(entry: str, shape: str = "") -> tuple[Evaluation, ScoreFile | None]:
 
 
 def _with_tags(evaluation: Evaluation, name: str, content: bytes) -> Evaluation:
-    """With the columns of a tag table, beside the file's own."""
+    """With the columns of a tag table, beside the file's own; those that name captions are kept apart."""
     table = _tags(evaluation, name, content)
+    named = _caption_columns(table, evaluation.shape[1])
+    captions = table[named.used].fillna("").astype(str).to_numpy() if named.used else None
+    table = table.drop(columns=named.all)
     if evaluation.tags is not None:
         table = pd.concat([evaluation.tags.drop(columns=table.columns, errors="ignore"), table], axis=1)
     tagged = copy(evaluation)  # with all that is computed already, but for what follows from the tags
     vars(tagged).pop("_kept", None)
     vars(tagged)[_EVALUATION] = evaluation
-    tagged.tags = table
+    vars(tagged)[_CAPTIONS] = None if captions is None else (name, captions)
+    tagged.tags = table if len(table.columns) else None
     return tagged
+
+
+class _CaptionColumns(NamedTuple):
+    """The columns `caption_0`, `caption_1`, ... of a table of tags, as Winoground's own has them."""
+
+    all: list[str]  # none of which is a tag: each group has a text of its own there
+    used: list[str]  # in the order of the captions; [] unless there is one for each
+
+
+def _caption_columns(table: pd.DataFrame, captions: int) -> _CaptionColumns:
+    named = [name for name in map(str, table.columns) if re.fullmatch(r"caption_\d+", name)]
+    wanted = [f"caption_{j}" for j in range(captions)]
+    return _CaptionColumns(named, wanted if {*named} == {*wanted} else [])
 
 
 def _tags(evaluation: Evaluation, name: str, content: bytes) -> pd.DataFrame:
@@ -223,8 +241,9 @@ def _tags(evaluation: Evaluation, name: str, content: bytes) -> pd.DataFrame:
         return read_tags(name, content, evaluation.ids)
 
 
-# Keys of what is kept with an object: of an evaluation its file, of groups their evaluation.
-_TABLE, _EVALUATION = "_table", "_evaluation"
+# Keys of what is kept with an object: of an evaluation its file, and the captions of its table of tags with the name of
+# that; of groups their evaluation.
+_TABLE, _EVALUATION, _CAPTIONS = "_table", "_evaluation", "_captions"
 _measured = MeasuredFiles(lambda: limits().measured)
 
 
@@ -258,6 +277,10 @@ def _groups(entry: str, evaluation: Evaluation, table: ScoreFile | None) -> Grou
     images, captions = (None, None) if table is None else (table.images, table.captions)
     name = entry.removeprefix(PREFIX)
     about = {"title": name, "source": "your file", "licence": "yours", "citation": name}
+    beside = vars(evaluation).get(_CAPTIONS)
+    if captions is None and beside is not None:
+        tags, captions = beside
+        about["description"] = f"The file has no pictures; its captions are those of {tags}."
     file = ScoreFile(evaluation.scores, None, list(evaluation.ids), evaluation.tags, images, captions)
     found = file.groups(entry, **about)
     vars(found)[_EVALUATION] = evaluation
@@ -470,10 +493,24 @@ def beside_line(entry: str, what: str) -> str:
     if what == PRIOR:
         return f"Language prior: {name}, {n * k} of {counted(n * k, 'caption')} matched."
     table = read_tags(name, content)
-    tags = ", ".join(column for column in table.columns if column != "id")
+    named = _caption_columns(table, k)
+    tags = ", ".join(column for column in table.columns if column != "id" and column not in named.all)
     more = len(table) - n
     left = f" {counted(more, 'row')} of other groups left out." if more > 0 else ""
-    return f"Tags: {name}, {n} of {counted(n, 'group')} matched ({tags}).{left}"
+    matched = f"Tags: {name}, {n} of {counted(n, 'group')} matched{f' ({tags})' if tags else ''}."
+    return f"{matched}{left}{_said_of_captions(entry, named, k)}"
+
+
+def _said_of_captions(entry: str, named: _CaptionColumns, captions: int) -> str:
+    """What became of the columns of a table of tags that name captions; "" where there are none."""
+    if not named.all:
+        return ""
+    names, is_are = " and ".join(named.all), "is" if len(named.all) == 1 else "are"
+    if upload_captions(entry) is not None:
+        return f" {names} {is_are} left out: the file names its captions itself."
+    if not named.used:
+        return f" {names} {is_are} left out: each group has {counted(captions, 'caption')}, numbered from 0."
+    return f" {names} {is_are} shown as the captions."
 
 
 def show_left_out(evaluation: Evaluation) -> None:
