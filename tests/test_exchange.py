@@ -25,7 +25,7 @@ from core.cli import app
 from core.datasets import score_files
 from core.datasets.score_files import read_scores, write_scores
 from core.exchange import importing
-from core.exchange.frames import _groups_file, curves_frame, matchings_frame, metrics_frame
+from core.exchange.frames import _groups_file, _page_csv, curves_frame, matchings_frame, metrics_frame
 from core.exchange.groups import _groups_frame, export_groups
 from core.exchange.layouts import FORMATS, LAYOUTS, Adapted, Result, _difference_notes, layout_table
 from core.exchange.runs import _export_group, _import_runs, export_run, import_run
@@ -583,6 +583,28 @@ def test_the_file_of_groups_has_whole_verdicts_every_digit_its_model_and_the_ver
     assert table["matched"].tolist() == ["A–1, B–2", "A–2, B–1", ""]
     assert table["true_pairs"].tolist() == [1.2, 0.0, 1.0]
     assert table["best_other"].tolist() == pytest.approx([0.3, 1e-9, 1.0], rel=1e-15)
+
+
+def test_a_table_that_a_page_hands_out_says_57_5_for_what_is_computed_as_57_49999999999999():
+    """Rounding errors stood in every file; by hand: 0.575 x 100 = 57.49999999999999 and 0.1 + 0.2 = 0.30000000000000004."""
+    table = pd.DataFrame(
+        {
+            "id": ["007", "b", "c"],
+            "value": [0.575 * 100, 0.1 + 0.2, float("nan")],
+            "margin": [1e-9, -0.8999999999999999, 1234567.25],
+            "low": [0.575 * 100, None, "none"],
+            "p": [1 / 3, 0.1 + 0.2, 1.0],
+            "ties": [1, 2, 3],
+            "right": [True, False, True],
+            "single": np.array([0.1, 0.2, 0.3], np.float32),
+        }
+    )
+    assert _page_csv(table).decode().splitlines() == [
+        "id,value,margin,low,p,ties,right,single",
+        "007,57.5,1e-09,57.5,0.3333333333333333,1,True,0.1",
+        "b,0.3,-0.9,,0.30000000000000004,2,False,0.2",
+        "c,,1234567.25,none,1.0,3,True,0.3",
+    ]
 
 
 def test_a_group_that_ties_in_text_score_alone_is_told_from_a_miss_in_every_file_of_groups(tmp_path):

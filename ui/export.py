@@ -194,7 +194,12 @@ def csv_button(
     label: str, table: pd.DataFrame | Callable[[], pd.DataFrame], name: str, **button: Any
 ) -> None:
     """Download a table as `NAME.csv`."""
-    data = lambda: (table() if callable(table) else table).to_csv(index=False).encode()  # noqa: E731
+
+    def data() -> bytes:
+        from core.exchange.frames import _page_csv
+
+        return _page_csv(table() if callable(table) else table)
+
     _file_button(label, data, f"{name}.csv", "text/csv", "table", **button)
 
 
