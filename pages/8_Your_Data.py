@@ -45,6 +45,7 @@ from ui.uploads import (
     PRIOR,
     TAGS,
     beside_line,
+    how_to_say_truth,
     new_uploads,
     pick_shape,
     show_left_out,
@@ -389,7 +390,8 @@ def file_section(entry: str, shape: str) -> None:
     if said := upload_read_as(entry):
         st.caption(escape_markdown(said))
     if not evaluation.truth_given:
-        st.caption("The file has no ground truth: image i is assumed to belong to caption i.")
+        assumed = "The file has no ground truth: image i is assumed to belong to caption i."
+        st.caption(f"{assumed}{how_to_say_truth(entry)}")
     show_left_out(evaluation)
     second_opinion(entry, evaluation)
     links(entry)

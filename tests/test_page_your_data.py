@@ -230,6 +230,27 @@ def test_uploaded_files_are_among_the_stored_data_with_what_lies_beside_them_to_
     assert test.segmented_control(key="way").value == "Scores or embeddings"
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "how"),
+    [
+        ("s.csv", "\n".join(["group,image,caption,score", *(f"a,{i},{j},{i == j:d}" for i in (0, 1) for j in (0, 1))]),
+         "add a column `match`: 1 where the caption belongs to the image, 0 elsewhere."),
+        ("s.jsonl", '{"c0_i0": 1, "c1_i0": 0, "c0_i1": 0, "c1_i1": 1}\n', "add `truth` to each group: the caption of each"),
+        ("s.npz", {"scores": np.eye(2)[None]}, "add an array `truth`: for each group the caption of each image"),
+        ("e.npz", {"img": np.eye(4), "cap": np.eye(4)}, None),
+    ],
+)  # fmt: skip
+def test_a_file_without_truth_is_told_how_to_give_it(app, name, content, how):
+    """The page said what it assumes, and not that a column `match` says otherwise."""
+    if isinstance(content, dict):
+        np.savez(data := io.BytesIO(), **content)
+        content = data.getvalue()
+    test = fine(uploaded(app, name, content if isinstance(content, bytes) else content.encode()))
+    (said,) = [each.value for each in test.caption if each.value.startswith("The file has no ground truth")]
+    assert said.startswith("The file has no ground truth: image i is assumed to belong to caption i.")
+    assert ("Where that is wrong" not in said) if how is None else (f" Where that is wrong, {how}" in said)
+
+
 CAPTIONED = "id,caption_0,caption_1,tag\n0,a dog on a cat,a cat on a dog,Object\n1,red on blue,blue on red,Both\n2,,x,Both\n"
 
 

@@ -293,6 +293,32 @@ def upload_read_as(entry: str) -> str:
     return "" if table is None else table.read_as
 
 
+def how_to_say_truth(entry: str) -> str:
+    """How a stored score file says which caption belongs to which image, a sentence; "" of other files, which cannot.
+
+    `docs/reference/formats.md` has the forms.
+    """
+    upload, evaluation = stored_upload(entry), _file(entry)[0]
+
+    def form() -> str:
+        if upload.shape or Path(upload.name).suffix.lower() == ".json":  # embeddings, MTEB's predictions
+            return ""
+        if Path(upload.name).suffix.lower() == ".npz":
+            return "an array `truth`: for each group the caption of each image, counted from 0"
+        if b"c0_i0" in (content := upload.content())[:_HEAD]:  # a row, or line, for each group
+            return "`truth` to each group: the caption of each image, counted from 0, such as `[1, 0]`"
+        with suppress(InputError):
+            if "score" in open_table(upload.name, content).columns:
+                return "a column `match`: 1 where the caption belongs to the image, 0 elsewhere"
+        return ""
+
+    found = cached_on(evaluation, ("how-to-say-truth", upload.name), form)
+    return f" Where that is wrong, add {found}." if found else ""
+
+
+_HEAD = 4096  # bytes in which the first row of a table says what its columns are
+
+
 def upload_captions(entry: str) -> np.ndarray | None:
     """What a stored file calls its captions, in its own order, text (n, k); None where it numbers them."""
     table = _file(entry)[1]
