@@ -183,6 +183,17 @@ def no_error_box(page):
     assert page.get_by_test_id("stAlertContentError").count() == 0
 
 
+@pytest.mark.parametrize("width", [1366, 390])
+def test_an_option_in_the_label_of_a_field_stays_in_one_piece(visit, width):
+    """`--json` broke into "--" and "json"."""
+    page = visit("/Papers?published=true")
+    page.set_viewport_size({"width": width, "height": 800})
+    codes = page.locator("[data-testid=stFileUploader] code")
+    codes.filter(has_text="--json").first.wait_for()
+    pieces = codes.evaluate_all("all => all.map(e => [e.textContent, e.getClientRects().length])")
+    assert ["--json", 1] in pieces and {count for _, count in pieces} == {1}
+
+
 def test_from_the_first_page_to_the_first_insight_and_into_a_cell(visit):
     page = visit("/")
     page.get_by_role("button", name="Open this group").click()

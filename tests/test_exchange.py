@@ -586,7 +586,7 @@ def test_the_file_of_groups_has_whole_verdicts_every_digit_its_model_and_the_ver
 
 
 def test_a_table_that_a_page_hands_out_says_57_5_for_what_is_computed_as_57_49999999999999():
-    """Rounding errors stood in every file; by hand: 0.575 x 100 = 57.49999999999999 and 0.1 + 0.2 = 0.30000000000000004."""
+    """Rounding errors stood in every file: 0.575 x 100 is 57.49999999999999, 0.1 + 0.2 is 0.30000000000000004."""
     table = pd.DataFrame(
         {
             "id": ["007", "b", "c"],

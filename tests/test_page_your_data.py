@@ -235,7 +235,7 @@ def test_uploaded_files_are_among_the_stored_data_with_what_lies_beside_them_to_
     [
         ("s.csv", "\n".join(["group,image,caption,score", *(f"a,{i},{j},{i == j:d}" for i in (0, 1) for j in (0, 1))]),
          "add a column `match`: 1 where the caption belongs to the image, 0 elsewhere."),
-        ("s.jsonl", '{"c0_i0": 1, "c1_i0": 0, "c0_i1": 0, "c1_i1": 1}\n', "add `truth` to each group: the caption of each"),
+        ("s.jsonl", '{"c0_i0": 1, "c1_i0": 0, "c0_i1": 0, "c1_i1": 1}\n', "add `truth` to each group: the"),
         ("s.npz", {"scores": np.eye(2)[None]}, "add an array `truth`: for each group the caption of each image"),
         ("e.npz", {"img": np.eye(4), "cap": np.eye(4)}, None),
     ],
@@ -273,6 +273,18 @@ def test_columns_of_a_tags_table_that_name_captions_are_the_captions_of_embeddin
     one, last = (html(app("pages/1_Groups.py", set="upload/e.npz", group=name)) for name in "02")
     assert "a dog on a cat" in one and "a cat on a dog" in one and "no text" in last
     assert "its captions are those of captions.csv" in text(groups).replace("\\", "")
+
+
+def test_a_file_whose_name_is_too_long_for_its_field_in_the_sidebar_is_named_whole_below_it(app):
+    """On a laptop the field read "…ion2b_embeddings.npz"."""
+    name = "clip_vit_b32_laion2b_scores.csv"
+    fine(uploaded(app, name, _csv(3, 0.9)))
+    fine(uploaded(app, "seventeen_abc.csv", _csv(4, 0.9)))
+    said = lambda **view: [
+        e.value.replace("\\", "") for e in app("pages/1_Groups.py", **view).sidebar.caption
+    ]  # noqa: E731
+    assert name in said(set=f"upload/{name}")
+    assert not [each for each in said(set="upload/seventeen_abc.csv") if "abc" in each]
 
 
 @pytest.mark.parametrize(

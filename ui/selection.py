@@ -49,6 +49,7 @@ _INSTEAD_OF = (
 OPENED_BY_ITSELF = "opened_by_itself"  # in the session: the set that a page chose while nobody had chosen one
 _GLOBAL, _SHIFT = "@global", "~"  # ends of a set's name
 _PLAIN = "as they are"
+_ROOM = 17  # letters of a file's name for which its field in the sidebar has room
 _TAGS_FIELD = "Only groups with"
 _GROUP_FIELD = "open a group by its id"  # some pages show no label, and this alone
 
@@ -541,7 +542,10 @@ def pick_selection(page: str, nearest_model: Callable[[str], NearestModel] | Non
 
 
 def _pick_of_file(entry: str) -> Selection:
-    """The fields below a file."""
+    """The fields below a file, whose whole name stands there where its own field has no room for it."""
+    name = entry.removeprefix(PREFIX)
+    if len(name) > _ROOM:
+        st.caption(escape_markdown(name))
     shape = pick_shape(entry)
     if not shape:
         _forget_shape()
