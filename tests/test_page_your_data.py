@@ -251,7 +251,9 @@ def test_a_file_without_truth_is_told_how_to_give_it(app, name, content, how):
     assert ("Where that is wrong" not in said) if how is None else (f" Where that is wrong, {how}" in said)
 
 
-CAPTIONED = "id,caption_0,caption_1,tag\n0,a dog on a cat,a cat on a dog,Object\n1,red on blue,blue on red,Both\n2,,x,Both\n"
+CAPTIONED = (
+    "id,caption_0,caption_1,tag\n0,a dog on a cat,a cat on a dog,O\n1,red on it,blue on red,Both\n2,,x,Both\n"
+)
 
 
 def test_columns_of_a_tags_table_that_name_captions_are_the_captions_of_embeddings_and_no_tags(app):
@@ -280,9 +282,10 @@ def test_a_file_whose_name_is_too_long_for_its_field_in_the_sidebar_is_named_who
     name = "clip_vit_b32_laion2b_scores.csv"
     fine(uploaded(app, name, _csv(3, 0.9)))
     fine(uploaded(app, "seventeen_abc.csv", _csv(4, 0.9)))
-    said = lambda **view: [
-        e.value.replace("\\", "") for e in app("pages/1_Groups.py", **view).sidebar.caption
-    ]  # noqa: E731
+
+    def said(**view):
+        return [each.value.replace("\\", "") for each in app("pages/1_Groups.py", **view).sidebar.caption]
+
     assert name in said(set=f"upload/{name}")
     assert not [each for each in said(set="upload/seventeen_abc.csv") if "abc" in each]
 

@@ -485,7 +485,7 @@ def test_the_table_by_tag_is_exported_with_every_metric_and_how_sure_it_is(app, 
         row = rows.loc["GroupMatch"]
         assert row["groups"] == len(subset.ids)
         figures = (found.value, found.low, found.high, 50)
-        assert tuple(row[["percent", "low", "high", "chance"]]) == pytest.approx(figures, rel=5e-10)  # ten digits
+        assert tuple(row[["percent", "low", "high", "chance"]]) == pytest.approx(figures, rel=5e-10)
         assert row["tied"] == found.ties and len(rows) == len(subset.metrics)
 
 
