@@ -4,11 +4,13 @@ import pandas as pd
 import pytest
 from adapted import finish
 
+from core import figures
 from core.base.paths import assets
 from core.cola import forgetting
 from core.runs import models
 from core.runs.store import RunStore
 from core.ttm.run import TTMRun
+from ui import forgetting as costs
 
 CLIP = "builtin/clip"
 
@@ -85,3 +87,42 @@ def test_a_run_s_model_goes_by_its_name_wherever_a_model_is_named(tmp_path, monk
     assert scorer_kind(f"run/{run.id}") == "itm"
     with pytest.raises(InputError, match="There is no finished run"):
         scorer_key("run/20260101-000000000-000000")
+
+
+def _costs(changes: dict[str, tuple[float, float, float]]) -> pd.DataFrame:
+    rows = [
+        {
+            "set": f"scenes/{name}",
+            "shape": "2x2",
+            "metric": "group_match",
+            "difference": d,
+            "low": a,
+            "high": b,
+        }
+        for name, (d, a, b) in changes.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_what_adaptation_costs_is_said_in_a_sentence_of_what_is_clear(tmp_path):
+    """The figure showed −21 points, clear of 0, and no sentence said so."""
+    told = _costs(
+        {
+            "swap": (-6.5, -11.0, -2.0),
+            "triples": (-21.0, -27.0, -15.0),
+            "replace": (-1.0, -3.0, 0.0),  # an interval that ends at 0 does not leave it out
+            "two-of-four": (4.0, 1.0, 7.0),
+        }
+    )
+    said = costs._verdict(figures.cost_data(told, "group_match"))
+    assert said == (
+        "Clearly worse on triples (−21.0) and swap (−6.5), clearly better on two-of-four (+4.0); the other one cannot "
+        "be told from 0."
+    )
+    none = _costs({"a": (0.0, -1.0, 1.0), "b": (2.0, -1.0, 5.0)})
+    said = costs._verdict(figures.cost_data(none, "group_match"))
+    assert said == "No clear change: none of the 2 sets can be told from 0."
+    assert costs.measured_line(tmp_path) == ""
+    told.to_csv(tmp_path / "cost.csv", index=False)
+    line = costs.measured_line(tmp_path).replace("\N{NO-BREAK SPACE}", " ")
+    assert line.startswith("On 4 other sets, points of GroupMatch: clearly worse on triples (−21.0) and")

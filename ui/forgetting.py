@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from core import figures
 from core.base.public_mode import is_public
-from core.base.text import _pct, _signed, _signed_range
+from core.base.text import _pct, _signed, _signed_range, counted
 from core.cola.forgetting import cached_table, run_table, unadapted_sets
+from core.figures._forgetting import CostData
 from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, METRICS
 from core.runs.store import Run, RunStore
 from ui.export import chart
-from ui.formatting import anchor, p_text, progress_bar
+from ui.formatting import _and, anchor, p_text, progress_bar, true_minus, unbroken
 from ui.page import show_errors
 
 TITLE = "What adaptation costs"
@@ -24,6 +27,11 @@ _EXPLANATION = (
     "After minus before in points, with paired 95 % intervals over groups, on groups that training never "
     "saw: an interval right of 0 is a gain, left of 0 a loss. [Cola] reports a fall from 87 to 83 % on CIFAR-10, "
     "and 92 % with 5 % of its training data besides."
+)
+
+_LEGEND = (
+    "Filled dot: the interval leaves 0 out; hollow: it does not. Each interval stands for itself: of 20 sets without a "
+    "change, about one is filled by luck."
 )
 
 
@@ -52,6 +60,38 @@ def forgetting_section(store: RunStore, run: Run) -> None:
     show(table, f"cost-{run.id}")
 
 
+def measured_line(folder: Path) -> str:
+    """`What adaptation costs: clearly worse on triples (−21.0); ...`, of a run's folder, by the metric that the section
+    opens with; "" where nobody has measured it yet."""
+    table = cached_table(folder)
+    if table is None or table.empty:
+        return ""
+    data = figures.cost_data(table, GROUP_MATCH)
+    said = _verdict(data)
+    return unbroken(
+        f"On {counted(len(data.sets), 'other set')}, points of GroupMatch: {said[0].lower()}{said[1:]}"
+    )
+
+
+def _verdict(data: CostData) -> str:
+    """Of one model: `Clearly worse on triples (−21.0) and swap (−6.5), clearly better on two-of-four (+3.0); the other
+    9 cannot be told from 0.` Clearly: the paired interval leaves 0 out, as in a filled dot. The largest first."""
+    difference, low, high = (each[0] for each in (data.difference, data.low, data.high))
+    parts = []
+    for word, clear in (("worse", high < 0), ("better", low > 0)):
+        order = sorted(np.flatnonzero(clear), key=lambda j: -abs(difference[j]))
+        named = [f"{data.sets[j].removeprefix('scenes/')} ({_signed(difference[j])})" for j in order]
+        if named:
+            parts.append(f"clearly {word} on {_and(named)}")
+    rest = int(((low <= 0) & (high >= 0)).sum())
+    if not parts:
+        which = "the one set cannot" if rest == 1 else f"none of the {rest} sets can"
+        return f"No clear change: {which} be told from 0."
+    said = ", ".join(parts)
+    more = f"; the other {rest if rest > 1 else 'one'} cannot be told from 0" if rest else ""
+    return true_minus(f"{said[0].upper()}{said[1:]}{more}.")
+
+
 def show(table: pd.DataFrame, key: str, by: str | None = None) -> None:
     """One metric's changes as a figure, everything as a table; `by` names a column that tells models apart."""
     names = [name for name in METRICS if name in set(table["metric"])]
@@ -70,7 +110,9 @@ def show(table: pd.DataFrame, key: str, by: str | None = None) -> None:
     names, changes = (data.sets, data.difference[0]) if one else (data.models, data.difference.mean(axis=1))
     listed = "; ".join(f"{name} {_signed(change)}" for name, change in zip(names, changes, strict=True))
     what = "by set" if one else f"over {len(data.sets)} sets, their mean"
-    st.caption(_EXPLANATION)
+    if one:
+        st.markdown(f"**{unbroken(_verdict(data))}**")
+    st.caption(f"{_EXPLANATION} {_LEGEND}")
     chart(figures.cost_figure(data), f"Change of {label_and_meaning(data.metric)[0]} {what}: {listed}.", key)
     with st.expander("All numbers", icon=":material/table:"):
         st.dataframe(_readable(table, by), hide_index=True, key=f"{key}-table")

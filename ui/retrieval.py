@@ -36,6 +36,7 @@ from core.scoring.cache import ScoreCache
 from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieval
 from ui import choices
 from ui.export import chart, export_section
+from ui.forgetting import measured_line
 from ui.formatting import progress, swipe_hint, true_minus, unbroken
 from ui.images import enlargeable_image
 from ui.loaders import LazyScorer, model_source
@@ -396,6 +397,8 @@ def result(run: Run, steps: Sequence[dict[str, Any]]) -> None:
         f"{counted(now['ties'], 'query')} tied after, {was['ties']} before. Before is "
     )
     st.markdown(unbroken(true_minus(sentence)) + f"{escape_markdown(run.config['model'])} as it was.")
+    if cost := measured_line(RunStore().folder(run.id)):
+        st.caption(cost)
 
 
 def _test_ends(steps: Sequence[dict[str, Any]]) -> tuple[Any, Any]:

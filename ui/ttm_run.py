@@ -52,6 +52,7 @@ from core.ttm.run import SimpleMatchRun, adaptation
 from core.ttm.seeds import SeedGroup, _is_seedless
 from ui.export import chart, csv_button, export_section, picture_buttons
 from ui.forgetting import TITLE as COSTS
+from ui.forgetting import measured_line
 from ui.formatting import anchor, contents_line, exact_differences_once, p_text, true_minus, unbroken
 from ui.images import draw_group, group_row
 from ui.ledger import TITLE as GAIN
@@ -204,6 +205,8 @@ def _came_out(run: Run, records: Sequence[Mapping[str, Any]], compared: Mapping[
         more = [*filter(None, (_ended_early(run, records), _of_one_seed(run, records)))]
         change_lines(compared, more, said=len(_first_said(compared)) if is_watched(run.id) else 0)
     if run.status == "finished":
+        if cost := measured_line(RunStore().folder(run.id)):
+            st.caption(cost)
         contents_line(_sections(run))
 
 
