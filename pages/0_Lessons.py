@@ -58,9 +58,7 @@ def overview() -> None:
 def words() -> None:
     """The glossary, searchable; closed, for it is long."""
     terms = glossary()
-    with st.expander(
-        f"Glossary: {len(terms)} terms", icon=":material/menu_book:", expanded="term" in st.query_params
-    ):
+    with st.expander(f"Glossary: {len(terms)} terms", expanded="term" in st.query_params):
         wanted = st.text_input(
             "Search the glossary", key="term", bind="query-params", placeholder="margin"
         ).lower()

@@ -48,7 +48,7 @@ LEAD = (
 
 def upload(selection: ui.Selection) -> None:
     """The field for a file; a new one becomes the selection."""
-    with st.expander("Use your own embeddings or scores", icon=":material/upload_file:"):
+    with st.expander("Use your own embeddings or scores"):
         st.markdown(f"{FORMATS} Files stay on the machine that runs this app.")
         try:
             entry = new_upload("file")
@@ -259,7 +259,6 @@ def reliability(evaluation: Evaluation) -> None:
     st.markdown(ui.unbroken(said), help=names)
     section = st.expander(
         "Right matchings by margin (reliability curve)",
-        icon=":material/show_chart:",
         key="by-margin",
         on_change="rerun",
     )

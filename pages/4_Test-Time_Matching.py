@@ -40,7 +40,7 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
     if "transfer" in st.query_params:  # a link to the transfer check, which is a setting
         st.session_state["settings_open"] = True
     place, is_open = st.container(key="opened-transfer"), st.session_state.get("settings_open", False)
-    plan = ttm_form.plan(selection, choices, place.expander("Settings", is_open, icon=":material/tune:"))
+    plan = ttm_form.plan(selection, choices, place.expander("Settings", is_open))
     if plan is None:
         return
     run, evaluation = plan
@@ -55,7 +55,7 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
         # the style hides them, or they would be moved down.
         st.container(key="above-settings").html("<i></i>")
     if not run.wrong:  # the run that was asked for, and no other
-        with st.expander("What this run would train on", icon=":material/timeline:"):
+        with st.expander("What this run would train on"):
             st.caption(f"**This run:** {escape_markdown(run.job.describe())}")
             ttm_preview.preview(run.job, evaluation)
     ttm_shifts.section()

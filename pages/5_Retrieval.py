@@ -336,9 +336,7 @@ def further_down(
     if not missed:
         return
     label = "The next right pictures, further down"
-    box = st.expander(
-        label, icon=":material/vertical_align_bottom:", key=f"further-{model}", on_change="rerun"
-    )
+    box = st.expander(label, key=f"further-{model}", on_change="rerun")
     if box.open:
         with box, st.container(key=f"drawn-further-{model}"):
             st.html(part.ranked_html(subset, missed, True))
@@ -431,7 +429,7 @@ def form(store: ui.VisitorStore) -> None:
         with right:
             benchmark, missing = pick_benchmark()
         st.caption(f"**{STRATEGIES[strategy].label}.** What is trained: {STRATEGIES[strategy].meaning}")
-    with st.expander("Settings", icon=":material/tune:"), ui.checked_numbers() as wrong:
+    with st.expander("Settings"), ui.checked_numbers() as wrong:
         options = {"strategy": strategy, **settings(strategy, benchmark)}
     with start_place:
         for what in missing:

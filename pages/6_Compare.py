@@ -286,7 +286,7 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
             f"{'' if hanging is None else f' {interval_to_quote(hanging.by)}'}"
         )
     )
-    with st.expander("How intervals and p are made", icon=":material/help:"):
+    with st.expander("How intervals and p are made"):
         st.markdown(
             escape_markdown(
                 f"Intervals: {paired._PAIRED_INTERVALS}. {paired._interval_note(compared)} {_exact_differences()} "
@@ -707,7 +707,7 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, sides:
         "pairs that it misses. ✓: the true pairs. Each model's scores have a scale of their own: compare them within "
         "a matrix."
     )
-    with st.expander("What each metric compares, in numbers", icon=":material/rule:"):
+    with st.expander("What each metric compares, in numbers"):
         for column, side, data in zip(st.columns(2, gap="large"), sides, both, strict=True):
             column.markdown(f"**{escape_markdown(side.name)}**")
             column.html(group_html.verdicts_html(data.beside(both), names))

@@ -342,7 +342,7 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> l
         for said in findings(record["table"], record)[1:]:
             st.markdown(said)
     for each in ours[:-1]:  # of several the longest training decides; the others are opened
-        with st.expander(each.head.strip("*"), icon=":material/table_rows:"):
+        with st.expander(each.head.strip("*")):
             ours_table(each)
     for each in ours[-1:]:
         ours_table(each)
@@ -409,7 +409,7 @@ def ours_table(ours: Ours) -> None:
     if ours.first:
         st.html(ours.first)
         label, folded = f"The other {lines - _rows_of(ours.first)} lines", ours.others
-    with st.expander(label, icon=":material/table_rows:"):  # what is below it is soon there
+    with st.expander(label):  # what is below it is soon there
         st.html(folded)
 
 
@@ -437,7 +437,7 @@ def markup_table(markup: str, rows: int) -> None:
 
 def folded_figure(name: str, seeds: int, label: str, made: list[papers.TablePlan]) -> None:
     """The table as a figure, once it is opened; drawn anew while the table is worked on."""
-    box = st.expander(label, icon=":material/scatter_plot:", key="as-figure", on_change="rerun")
+    box = st.expander(label, key="as-figure", on_change="rerun")
     if box.open:
         with box:
             as_figure(name, seeds, made)
@@ -636,7 +636,7 @@ def plan_of_lines(store: RunStore, plan: papers.TablePlan, blocked: bool) -> Non
     more = f"{counted(len(needs), 'thing')} to get first" if needs else "each with its next step"
     label = f"Plan: {counted(len(plan.lines), 'line')}, {more}"
     st.html('<div id="plan-of-lines"></div>')
-    box = st.expander(label, icon=":material/checklist:", key="plan", on_change="rerun")
+    box = st.expander(label, key="plan", on_change="rerun")
     with box:
         states_line(plan)
         if plan.name == "world":
@@ -667,9 +667,7 @@ def lines_without_step(plan: papers.TablePlan) -> None:
     if not waiting:
         return
     verb = "waits" if len(waiting) == 1 else "wait"
-    with st.expander(
-        f"{counted(len(waiting), 'line')} {verb}, and for what", icon=":material/hourglass_empty:"
-    ):
+    with st.expander(f"{counted(len(waiting), 'line')} {verb}, and for what"):
         st.markdown("\n".join(map(waits_for, waiting)))
 
 
@@ -720,7 +718,7 @@ def next_step(store: RunStore, status: papers.LineStatus, key: str, blocked: boo
 def resource(item: Any) -> None:
     """Data or weights that are not here, with the ways to get them once it is opened."""
     label = f"**{escape_markdown(item.what)}**, for {counted(item.lines, 'line')}"
-    with st.expander(label, icon=":material/download:"):
+    with st.expander(label):
         ways_to_get(item.ways)
 
 

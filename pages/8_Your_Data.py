@@ -294,7 +294,7 @@ def scores() -> None:
     file_section(entry, shape)
     if older:
         refused(older, whole=not wrong)
-    with st.expander("File formats and examples", icon=":material/description:"):
+    with st.expander("File formats and examples"):
         what_files_hold()
 
 
@@ -432,7 +432,7 @@ def cards(evaluation: Evaluation) -> None:
 
 
 def what_metrics_ask(evaluation: Evaluation) -> None:
-    with st.expander("What each metric asks", icon=":material/help:"):
+    with st.expander("What each metric asks"):
         for name in of_groups(evaluation.metrics):
             st.markdown(f"**{metrics.METRICS[name].label}**: {metrics.METRICS[name].meaning}")
 
@@ -466,9 +466,7 @@ def beside(entry: str) -> None:
     """Tags for a file's groups, and a language prior where its scores can have one."""
     kinds = fit_beside(entry)
     offer_tags_of_others(entry)
-    with st.expander(
-        "Add tags or a language prior" if PRIOR in kinds else "Add tags", icon=":material/sell:"
-    ):
+    with st.expander("Add tags or a language prior" if PRIOR in kinds else "Add tags"):
         st.caption("A row for each group of the file, by the same ids; rows of other groups are left out.")
         for what in kinds:
             fits = beside_line(entry, what)

@@ -1276,7 +1276,7 @@ def behind(pair: _Pair, metric: str, store: RunStore) -> Any:
         return st.container()
     gained = [said for said in (gains_in_common(pair, store), own_gains(pair, store)) if said]
     title = "How each of the two gained, and how B − A was tested" if gained else "How B − A was tested"
-    place = st.expander(title, icon=":material/functions:")
+    place = st.expander(title)
     for said in gained:
         place.markdown(said)
     return place

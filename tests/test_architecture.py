@@ -220,3 +220,11 @@ def test_no_address_of_a_registry_and_no_path_of_a_machine_is_committed():
         lock = (ROOT / name).read_text()
         assert "://" not in lock
         assert "--hash=sha256:" in lock
+
+
+def test_no_openable_panel_has_an_icon():
+    """Streamlit draws the icon in place of the arrow, so that the panel looks like a line of text."""
+    calls = [(path, call) for path in PAGES for call in nodes(path, ast.Call)]
+    opened = [(p, c) for p, c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "expander"]
+    assert opened
+    assert not [f"{short(p)}:{c.lineno}" for p, c in opened if any(k.arg == "icon" for k in c.keywords)]

@@ -81,7 +81,7 @@ def show(selection: Selection) -> None:
         _exports(found, selection)
     for finding in found.in_order():
         _row(finding)
-    with st.expander("What the verdicts mean", icon=":material/help_center:"):
+    with st.expander("What the verdicts mean"):
         st.markdown("\n".join(f"- {escape_markdown(line)}" for line in found.HOW_TO_READ))
 
 
@@ -161,7 +161,6 @@ def summary_line(groups: GroupSet, split: str) -> None:
     found = audited(groups, split)
     with st.expander(
         escape_markdown(f"Audit of {groups.name}: {found.answer}"),
-        icon=":material/fact_check:",
         key=f"audit-{groups.name}-{groups.shape}",
         on_change="rerun",
     ) as closed:
@@ -175,14 +174,16 @@ def summary_line(groups: GroupSet, split: str) -> None:
 
 def _label(finding: Finding) -> str:
     """Verdict, question, its answer, the number with its interval in brackets, chance and ties."""
-    colour, _ = _LOOKS[finding.verdict]
+    colour, icon = _LOOKS[finding.verdict]
     brief = finding.in_brief
     said = _unbroken(
         f"{finding.reply}: {brief}"
         if finding.reply and brief
         else finding.reply or brief[:1].upper() + brief[1:]
     )
-    return f":{colour}-badge[{finding.verdict}] **{escape_markdown(finding.question)}** {said}".rstrip()
+    return (
+        f":{colour}-badge[{icon} {finding.verdict}] **{escape_markdown(finding.question)}** {said}".rstrip()
+    )
 
 
 def _unbroken(words: str) -> str:
@@ -192,8 +193,7 @@ def _unbroken(words: str) -> str:
 
 def _row(finding: Finding) -> None:
     """A check; open, the sentence with all numbers, and links that open groups."""
-    icon = _LOOKS[finding.verdict][1]
-    with st.expander(_label(finding), icon=icon, key=f"check-{finding.key}", on_change="rerun") as row:
+    with st.expander(_label(finding), key=f"check-{finding.key}", on_change="rerun") as row:
         if not row.open:
             return
         st.markdown(escape_markdown(finding.says))

@@ -311,7 +311,7 @@ def _command(found: RetrievalSet, model: str) -> str:
 
 def _cite(found: RetrievalSet) -> None:
     """Where the set comes from."""
-    with st.expander("Source, licence, citation", icon=":material/format_quote:"):
+    with st.expander("Source, licence, citation"):
         st.markdown(f"{escape_markdown(found.title)}: <{found.source}>")
         st.text(f"Licence: {found.licence}")
         st.caption(escape_markdown(found.description))

@@ -146,7 +146,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         notes.caption(unbroken(edge))
     index = _one_group(study, groups, alpha, metric, matrices)
     # Open or not, it stays so while alpha moves: its label has no alpha in it.
-    with st.expander("Every metric at this α", icon=":material/grid_view:", key="every-metric"):
+    with st.expander("Every metric at this α", key="every-metric"):
         st.markdown(f"**α = {_alpha_text(alpha)}**")
         with st.container(key="metric-cards"):
             _cards(study, alpha, metric)
@@ -827,7 +827,7 @@ def _instead_of_zero(alpha: float, metric: str, gains: bool) -> str:
 
 def _formula(alpha: float) -> None:
     """What alpha does, for those who know mutual information."""
-    with st.expander("What does alpha do in a formula?", icon=":material/function:"):
+    with st.expander("What does alpha do in a formula?"):
         st.markdown(f"{_PMI} Now: {pmi_text(alpha)}.")
 
 
@@ -836,7 +836,7 @@ def _invariance(study: AlphaStudy, alpha: float, index: int) -> None:
     m, k = study.shape
     if m == 1:  # there alpha can change every metric
         return
-    with st.expander("Why do some metrics not change?", icon=":material/lock:"):
+    with st.expander("Why do some metrics not change?"):
         st.markdown(
             "Alpha subtracts the same number from a whole column, so the images of one caption keep their order: "
             "**ImageScore never changes.**"
@@ -880,9 +880,7 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
     study = inputs.study
     record = _protocol_record(study)
     table = _protocol_table(record, _one_alpha(study), interval_text)
-    with st.expander(
-        "Tuned and validated: α = 0, 1, and chosen", icon=":material/table:", key="alpha-protocol"
-    ):
+    with st.expander("Tuned and validated: α = 0, 1, and chosen", key="alpha-protocol"):
         # No grid, of which by keyboard every cell is a stop.
         st.table(table.set_index("metric").map(_whole_numbers))
         st.caption(f"Percent with 95 % intervals. {_PROTOCOL}")

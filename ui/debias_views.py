@@ -440,7 +440,6 @@ def other_methods() -> None:
     """MASS and the SyntaxBias score, and how they fare on the built-in sets (benchmarks/BASELINES.md)."""
     box = st.expander(
         "Other methods: MASS and SyntaxBias",
-        icon=":material/compare:",
         key="other-methods",
         on_change="rerun",
     )

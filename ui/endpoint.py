@@ -26,9 +26,7 @@ def served_evaluation(name: str, groups: GroupSet) -> Evaluation:
 
     The key stays in this browser's session, goes to the endpoint alone and is in no cache, link or log.
     """
-    with st.expander(
-        f"Served model {escape_markdown(name.removeprefix(PREFIX))}", icon=":material/cloud:", expanded=True
-    ):
+    with st.expander(f"Served model {escape_markdown(name.removeprefix(PREFIX))}", expanded=True):
         with checked_numbers() as wrong:
             scorer, prices = _endpoint_form(name)
         confirmed = _confirmed(scorer, planned_calls(scorer, groups, ScoreCache(), *prices), bool(wrong))

@@ -524,7 +524,7 @@ def bibtex(groups: GroupSet | None, papers: Sequence[str]) -> str:
 
 def cite(groups: GroupSet | None, papers: Sequence[str] = ("TTM", "Winoground"), note: str = "") -> None:
     """Where the data and the methods come from; papers : keys of `CITATIONS`."""
-    with st.expander("Source, licence, citation", icon=":material/format_quote:"):
+    with st.expander("Source, licence, citation"):
         if note:
             st.caption(note)
         if groups is not None:

@@ -114,7 +114,7 @@ def show(table: pd.DataFrame, key: str, by: str | None = None) -> None:
         st.markdown(f"**{unbroken(_verdict(data))}**")
     st.caption(f"{_EXPLANATION} {_LEGEND}")
     chart(figures.cost_figure(data), f"Change of {label_and_meaning(data.metric)[0]} {what}: {listed}.", key)
-    with st.expander("All numbers", icon=":material/table:"):
+    with st.expander("All numbers"):
         st.dataframe(_readable(table, by), hide_index=True, key=f"{key}-table")
 
 

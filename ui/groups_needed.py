@@ -16,7 +16,7 @@ def groups_needed(n: int, differ: float) -> None:
 
     n : the groups at hand. differ : percent of them on which only one of the two is right, the field's first value.
     """
-    with st.expander("How many groups would I need?", icon=":material/calculate:"):
+    with st.expander("How many groups would I need?"):
         left, right = st.columns(2)
         own: dict[str, Any] = {"bind": None, "format": "%.1f"}
         with checked_numbers() as wrong:

@@ -118,7 +118,7 @@ def choose_columns(table: Table) -> ColumnMapping:
     is_known = bool(first.images and first.captions)
     found = f" ({_in_words(first)})" if is_known else ""
     label = escape_markdown(f"What the columns mean{found}")
-    with st.expander(label, icon=":material/view_column:", expanded=not is_known, key="columns"):
+    with st.expander(label, expanded=not is_known, key="columns"):
         st.dataframe(_sample(table), hide_index=True, height=145)
         chosen = _column_fields(first, list(table.columns))
         st.caption("Every other column becomes a tag.")

@@ -124,12 +124,12 @@ def draw(record: Mapping[str, Any], key: str) -> None:
         st.caption(f"**{', '.join(labels)}**: {escape_markdown(why)}")
     if any(row["name"] == "ttm" for row in there):
         st.caption(f"**{RUNGS['ttm'].label}**: {RUNGS['ttm'].meaning}")
-    with st.expander("What this shows, in words", icon=":material/notes:"):
+    with st.expander("What this shows, in words"):
         st.markdown(
             "\n".join(f"- {escape_markdown(unbroken(true_minus(said)))}" for said in record["verdict"])
         )
         st.caption(LIMITS)
-    with st.expander("Every rung in numbers", icon=":material/table_rows:"):
+    with st.expander("Every rung in numbers"):
         st.html(_table_html(record))
         st.caption(_READING_TABLE)
         if record["steps"]:

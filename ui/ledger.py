@@ -131,7 +131,7 @@ def shipped_section() -> None:
     if not records:
         return
     section = st.container(key="opened-ledger").expander(
-        f"{TITLE} Measured on built-in sets", icon=":material/balance:", key="ledger", bind="query-params"
+        f"{TITLE} Measured on built-in sets", key="ledger", bind="query-params"
     )
     if not section.open:  # its figure costs more than the form above
         return
@@ -181,7 +181,7 @@ def draw(record: Mapping[str, Any], key: str) -> None:
             st.session_state[opened] = True
 
     clicked_point(f"{key}-figure", open_clicked)
-    with st.expander(PARTS, icon=":material/table_rows:", key=opened, on_change="rerun"):
+    with st.expander(PARTS, key=opened, on_change="rerun"):
         name = st.pills(
             "Choose a part here or press its bar",
             list(rows),

@@ -238,7 +238,7 @@ def not_scores(file: Any) -> bool:
             _open_there(file)
         return True
     _offer_images(file)
-    with st.expander("These are scores", icon=":material/view_column:"):
+    with st.expander("These are scores"):
         st.caption(escape_markdown(_NEEDED))
         _read_renamed(guess, name, table, file)
     return True

@@ -21,7 +21,7 @@ def missing_set(name: str, needs: str, instead: str = "", use: Callable[[], None
     st.info(escape_markdown(f"{name} is not on this machine."), icon=":material/download:")
     _first_way(item.ways[0])
     if item.ways[1:]:
-        with st.expander("Get it by hand", icon=":material/checklist:", key=f"by-hand-{name}"):
+        with st.expander("Get it by hand", key=f"by-hand-{name}"):
             for i, way in enumerate(item.ways[1:]):
                 _by_hand(way, "Or in another way" if i else "")
     if instead:

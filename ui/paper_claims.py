@@ -35,7 +35,7 @@ def section(paper: str) -> None:
     if not claims:
         return
     label = f"Of the paper's {len(claims)} claims {_counted_verdicts(claims, in_a_sentence=True)}"
-    fold = st.expander(label, icon=":material/fact_check:")
+    fold = st.expander(label)
     with fold, st.container(key="paper-claims"):
         st.caption(_JUDGED)
         st.table(_rows(sorted(claims, key=_place_in_table)))

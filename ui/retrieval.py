@@ -293,9 +293,7 @@ def ranked_table(subset: RetrievalSubset, ranked: Mapping[str, Sequence[RankedIm
 
 def words_section(found: RetrievalSubset) -> None:
     """Which objects and attributes the queries of a set name, on demand ([Cola] Figure 6)."""
-    part = st.expander(
-        "What the queries name", icon=":material/match_word:", key="query-words", on_change="rerun"
-    )
+    part = st.expander("What the queries name", key="query-words", on_change="rerun")
     if not part.open:
         return
     with part:
@@ -463,7 +461,7 @@ def tests(run: Run, steps: Sequence[dict[str, Any]]) -> None:
             f"{_exact_differences()}"
         )
     )
-    with st.expander("Other metrics of the same queries", icon=":material/table:"):
+    with st.expander("Other metrics of the same queries"):
         _results(table[others], "other-results")
         st.caption("Percent, or ranks, of which 1 is best.")
 

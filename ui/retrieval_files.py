@@ -41,9 +41,7 @@ _FIELDS = {
 
 def own_retrieval_set() -> None:
     """The two fields, closed at first, and recall at alpha 0, at 1 and at its best."""
-    box = st.expander(
-        "Your own set, from two files", icon=":material/upload_file:", key="own-set", on_change="rerun"
-    )
+    box = st.expander("Your own set, from two files", key="own-set", on_change="rerun")
     if not box.open:
         return
     with box, show_errors():

@@ -154,7 +154,7 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
 
 def _how_sure(data: retrieval.StrategiesData, measured: Measured, notes: Notes | None) -> None:
     """What limits the result, once it is opened. notes : of the pictures, where there are some."""
-    with st.expander("How sure is this?", icon=":material/help_center:"):
+    with st.expander("How sure is this?"):
         st.markdown(
             f"{_counted()}Data, models and length of training are not the paper's: compare the order, not the level."
             f"{measured.said}"
@@ -171,7 +171,7 @@ def _how_sure(data: retrieval.StrategiesData, measured: Measured, notes: Notes |
 def _unseen_and_two_objects(data: retrieval.StrategiesData, paper: retrieval.StrategiesData) -> None:
     """What was measured beside all queries, in a sentence each and, once it is opened, as figures."""
     name = "Unseen combinations, and two objects"
-    box = st.expander(name, icon=":material/bar_chart:", key="strategy-figures", on_change="rerun")
+    box = st.expander(name, key="strategy-figures", on_change="rerun")
     with box:
         for what, measure in (
             ("Combinations that training never showed, four here", UNSEEN),
@@ -200,7 +200,7 @@ def _unseen_and_two_objects(data: retrieval.StrategiesData, paper: retrieval.Str
 
 def _numbers(data: retrieval.StrategiesData | None) -> None:
     """Every number that was measured beside the paper's, and how (None: nothing was); the paper's own of one base."""
-    with st.expander("All numbers, here and in the paper", icon=":material/table:"):
+    with st.expander("All numbers, here and in the paper"):
         if data is not None:
             st.dataframe(retrieval.strategies_table(data, retrieval.paper_data("CLIP")), hide_index=True)
             st.caption(
@@ -380,7 +380,7 @@ def _verdicts() -> None:
     others = [claim for claim in record["claims"] if not claim.get("source", "Cola,").startswith("Cola,")]
     of_cola = [claim for claim in record["claims"] if claim not in others]
     said, more = _counted_verdicts(of_cola), "".join(map(_of_another_paper, others))
-    with st.expander(f"Is it the same here, claim by claim? {said}{more}", icon=":material/fact_check:"):
+    with st.expander(f"Is it the same here, claim by claim? {said}{more}"):
         st.markdown(
             f"Cola's claims on the built-in world: **{said}**{more} ({record['runs']} of {record['wanted']} runs are "
             "measured). A claim counts as the same or different only where the difference is clear, holds in every "
@@ -451,7 +451,6 @@ def _forgetting() -> None:
         return
     costs = st.expander(
         "What training costs on other sets",
-        icon=":material/trending_down:",
         key="strategy-costs",
         on_change="rerun",
     )

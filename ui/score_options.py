@@ -46,7 +46,7 @@ def score_options(model: str | None, key: str) -> str | None:
     names = [name for name in _FIELDS if ScoreOptions.changes(name, kind)]
     if not names:
         return None
-    box = st.expander("Score options", icon=":material/tune:", key=f"{key}-options", on_change="rerun")
+    box = st.expander("Score options", key=f"{key}-options", on_change="rerun")
     if not box.open:
         return None
     with box, st.form(f"{key}-options-form", border=False):

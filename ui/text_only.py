@@ -25,9 +25,7 @@ def text_only_section(selection: Selection, evaluation: Evaluation) -> None:
     has_two_true = groups.shape == (1, 3) and evaluation.truth.shape[1] == 2
     if selection.is_file or selection.file or not has_two_true:
         return
-    part = st.expander(
-        "The captions alone (TOT)", icon=":material/short_text:", key="text-only", on_change="rerun"
-    )
+    part = st.expander("The captions alone (TOT)", key="text-only", on_change="rerun")
     if not part.open:
         return
     with part:

@@ -122,11 +122,7 @@ def _of_selection(
     before : of those runs; groups : how many they are of. few : how many a run of fewer has, of which this is no
     promise: folded, and named as what it is.
     """
-    place = (
-        st.expander(f"What came out with all {groups} groups, not {few}", icon=":material/show_chart:")
-        if few
-        else st.container()
-    )
+    place = st.expander(f"What came out with all {groups} groups, not {few}") if few else st.container()
     with place:
         _figure_and_words(runs, before, groups)
 

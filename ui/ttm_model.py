@@ -65,7 +65,7 @@ def adapted_model_section(store: RunStore, run: Run) -> None:
     forgetting_section(store, run)
     card = folder / "README.md"
     if card.is_file():
-        with st.expander("Model card", icon=":material/badge:"):
+        with st.expander("Model card"):
             st.code(card.read_text(encoding="utf-8"), language=None, wrap_lines=True)
     if not is_public():  # nobody types a token into a server of somebody else's
         push(folder)
@@ -79,7 +79,7 @@ def zipped(run_id: str) -> bytes:
 
 def push(folder: Path) -> None:
     """To the Hugging Face hub, with a token that is used once and kept nowhere."""
-    with st.expander("Push to the Hugging Face hub", icon=":material/cloud_upload:"):
+    with st.expander("Push to the Hugging Face hub"):
         with st.form("push", clear_on_submit=True, border=False):
             left, right = st.columns(2)
             repository = left.text_input("Repository", placeholder="ada/clip-adapted")

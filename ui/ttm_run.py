@@ -183,7 +183,7 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     if watched:
         _came_out(run, records, compared)
     # What changed comes soon after the curves: on a phone these lines alone took half a screen.
-    with st.container() if run.live else st.expander(DETAILS, icon=":material/info:"):
+    with st.container() if run.live else st.expander(DETAILS):
         if compared:
             change_tests(compared)
         told = RESULT if _at_ceiling(compared) else f"{RESULT} {_MEMORISED}"  # the verdict says the rest
@@ -338,8 +338,7 @@ def panels(steps: Sequence[Mapping[str, Any]], total: int, shown: Mapping[str, s
     """What was trained on in each iteration."""
     data = plots.ttm_data(steps, total)
     place = st.container(key="opened-trained")  # which the history's script scrolls to
-    label, icon = "What was trained on in each iteration", ":material/stacked_line_chart:"
-    with place.expander(label, icon=icon, key="trained", bind="query-params"):
+    with place.expander("What was trained on in each iteration", key="trained", bind="query-params"):
         for column, (panel, what) in zip(st.columns(len(shown), gap="medium"), shown.items(), strict=True):
             with column:
                 st.caption(what)
@@ -359,7 +358,7 @@ def margins(steps: Sequence[Mapping[str, Any]]) -> None:
     measured = [step for step in steps if step.get("margins")]
     if not measured:
         return
-    with st.expander("Margins per iteration", icon=":material/bar_chart:"):
+    with st.expander("Margins per iteration"):
         last = len(measured) - 1
         at = st.slider("After iteration", 0, last, last, key="margins_at") if last else 0
         step = measured[at]
@@ -731,7 +730,7 @@ def _ways_on(run: Run, group: Group, name: str) -> None:
 
 
 def configuration(store: RunStore, run: Run) -> None:
-    with st.expander("Configuration" if is_public() else "Configuration and log", icon=":material/settings:"):
+    with st.expander("Configuration" if is_public() else "Configuration and log"):
         text = json.dumps(publishable(run.config), indent=1)
         st.download_button(
             "Configuration (JSON)", text, f"{run.id}.json", "application/json", on_click="ignore"

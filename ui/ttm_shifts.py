@@ -64,7 +64,7 @@ def section() -> None:
     shifted = table[table["shift"] != "none"]
     ends = true_minus(f"{shifted.gain.min():+.0f} to {shifted.gain.max():+.0f}")
     label = f"{TITLE}: {int(table.seeds.sum())} runs; on shifted pictures {ends} points"
-    expander = st.expander(label, icon=":material/table_chart:", key="shifts", bind="query-params")
+    expander = st.expander(label, key="shifts", bind="query-params")
     if not expander.open:
         return
     with expander:

@@ -174,7 +174,7 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     is_over = not any(run.live for run in runs)
     if found and is_over:
         st.caption(f"[See these groups](#{anchor(CHANGED)})")
-    with st.expander(DETAILS, icon=":material/info:") if is_over else st.container():
+    with st.expander(DETAILS) if is_over else st.container():
         if whole:
             ceiling = _at_ceiling({label: change.mean for label, change in found.items()})
             st.caption(

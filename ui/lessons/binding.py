@@ -162,7 +162,7 @@ def measured() -> None:
     with st.container(width=640):  # three bars
         _bars(few, "binding-strategies", (UNSEEN,))
     st.caption("Lines: 95 % intervals over seeds and queries. Dots: seeds. Dotted line: chance.")
-    with st.expander("Every strategy that was measured", icon=":material/bar_chart:"):
+    with st.expander("Every strategy that was measured"):
         _bars(data, "binding-every-strategy")
         st.caption(
             f"{READING} Lines: 95 % intervals over seeds and queries. Dots: seeds. Dotted lines: chance. The Retrieval "
