@@ -44,6 +44,7 @@ LEADS = {  # of the other views
     f"{_OF_COLA} and one more, on newly drawn scenes. What changes?",
     TRAIN: f"Teach a model which attribute belongs to which object, in one of the ways of {_OF_COLA}.",
 }
+_OTHER_PAGES = "Other pages open with builtin/clip: it never read sizes or materials, which queries name."
 KINDS = ("adapt",)  # of the runs that this page shows
 THIS = "pages/5_Retrieval.py"
 SHOWN = (8, 16, 32)
@@ -113,6 +114,8 @@ def pick_models(models: Sequence[str]) -> list[str]:
     names = [*models, *trained]
     first = names.index(PROTOCOL_BASE) if PROTOCOL_BASE in names else 0
     one = ui.model_field("Model", names, "left", index=first, format_func=words)
+    if one == PROTOCOL_BASE:
+        st.caption(_OTHER_PAGES)
     other = ui.model_field("Compare with", ["none", *names], "right", format_func=words)
     return list(dict.fromkeys(m for m in (one, other) if m and m != "none"))
 

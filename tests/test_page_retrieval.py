@@ -431,10 +431,14 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
     assert "longer training would not undo it." in text(test)
     # The whole rule could not be read above the claims.
     (claims,) = [e for e in test.expander if e.label.startswith("Is it the same here")]
-    rule = "The rule as it is. 1 of the verdicts says the opposite of what 16 epochs said clearly."
+    rule = (
+        "The rule as it is. 1 of the verdicts says the opposite of what 16 epochs said clearly, marked below."
+    )
     assert [m.value for m in test.markdown if rule in m.value] == [claims.markdown[1].value]
     assert "A claim. **Same**, +3.0 (+1.0 to +5.0) points. So." in text(test)
-    assert "A third. **Same**, -3.0 (-5.0 to -1.0) points after 32 epochs. So." in text(test)
+    turned = "points after 32 epochs (**16 epochs clearly said the opposite**). So."
+    assert f"A third. **Same**, -3.0 (-5.0 to -1.0) {turned}" in text(test)
+    assert text(test).count("clearly said the opposite") == 1  # which of the verdicts that is stood nowhere
     assert "Another. **Open**. Not measured yet: 0 of 3 seeds." in text(test)
     assert "in the paper MM-Adapter, 48.9 % (before 39.1 %, no intervals printed)" in text(
         test
@@ -1302,3 +1306,8 @@ def test_what_training_changes_begins_with_pictures(app):
     assert "was trained to tell which attribute belongs to which object" in text(test)
     first = next(i for i, body in enumerate(bodies) if 'class="cm-ranked"' in body)
     assert first < next(i for i, body in enumerate(bodies) if "Every way of training" in body)
+
+
+def test_the_page_says_why_it_opens_with_another_model_than_the_others(app):
+    assert "Other pages open with builtin/clip" in text(app(PAGE))
+    assert "Other pages open with" not in text(app(PAGE, left="builtin/clip"))

@@ -99,9 +99,9 @@ def test_the_clear_rises_and_falls_of_the_claims_add_up_to_those_of_the_headline
     square, one_image = (next(v for k, v in claims.items() if part in k) for part in ("2×2", "one image"))
     assert square.startswith("Of 20 such lines 4 rise and 2 fall clearly.")
     assert one_image.startswith(
-        "Of 20 such lines 1 rises and 1 falls clearly. Of the 9 other lines (triples, "
+        "Of 20 such lines 1 rises and 1 falls clearly. Not counted here: 9 lines of neither kind (triples, "
     )
-    assert "stopped early) 1 rises and 1 falls clearly." in one_image  # 4 + 1 + 1 and 2 + 1 + 1
+    assert "stopped early), of which 1 rises and 1 falls clearly." in one_image  # 4 + 1 + 1 and 2 + 1 + 1
 
 
 def test_a_claim_that_has_no_figure_is_left_open(monkeypatch):

@@ -388,7 +388,11 @@ def _verdicts() -> None:
         )
         st.markdown(f"**The whole rule.** {record['rule']}{_turned(record)}")
         for verdict in _VERDICTS:
-            lines = [_claim_line(claim) for claim in record["claims"] if claim["verdict"] == verdict]
+            lines = [
+                _claim_line(c, record["protocol"]["epochs"])
+                for c in record["claims"]
+                if c["verdict"] == verdict
+            ]
             if lines:
                 st.subheader(verdict.capitalize(), anchor=False)
                 st.markdown("\n".join(lines))
@@ -424,7 +428,9 @@ def _turned(record: Mapping[str, Any]) -> str:
     epochs = record["protocol"]["epochs"]
     say = "says" if count == 1 else "say"
     return (
-        f" {count} of the verdicts {say} the opposite of what {epochs} epochs said clearly." if count else ""
+        f" {count} of the verdicts {say} the opposite of what {epochs} epochs said clearly, marked below."
+        if count
+        else ""
     )
 
 
@@ -434,12 +440,15 @@ def _verdict_record() -> dict[str, Any] | None:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
-def _claim_line(claim: Mapping[str, Any]) -> str:
-    """A claim, its verdict with the difference, and what decided it, as an item of a list."""
+def _claim_line(claim: Mapping[str, Any], epochs: int) -> str:
+    """A claim, its verdict with the difference, and what decided it, as an item of a list. epochs : the protocol's,
+    which some verdicts turned."""
     number = ""
     if "difference" in claim:
         number = f", {_signed(claim['difference'])} ({_signed_range(claim['low'], claim['high'])}) points"
         number += f" after {claim['epochs']} epochs" if "epochs" in claim else ""
+    if claim.get("turned"):
+        number += f" (**{epochs} epochs clearly said the opposite**)"
     source = f" ({claim['source']})" if "source" in claim else ""
     return f"- {claim['says'].rstrip('.')}{source}. **{claim['verdict'].capitalize()}**{number}. {claim['decided_by']}"
 

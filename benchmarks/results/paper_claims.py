@@ -201,11 +201,13 @@ def gains_on(sets: Sequence[str]) -> tuple[list[int], str, list[Value | Gain]]:
 
 
 def gains_on_one_image() -> tuple[list[int], str, list[Value | Gain]]:
-    """With what is in neither claim, so that the counts of both add up to those of the page's headline."""
+    """With what is in neither claim, so that the counts of both add up to those of the page's headline; it decides
+    nothing."""
     sides, said, extremes = gains_on(ONE_IMAGE)
     rest = _sides_of_the_rest()
-    others = f"the {len(rest)} other lines ({', '.join(OTHER_SHAPES)}, a CLIP stopped early)"
-    return sides, said.replace(" The most", f" Of {others} {_counted_sides(rest)}. The most"), extremes
+    others = f"{len(rest)} lines of neither kind ({', '.join(OTHER_SHAPES)}, a CLIP stopped early)"
+    apart = f" Not counted here: {others}, of which {_counted_sides(rest)}."
+    return sides, said.replace(" The most", f"{apart} The most"), extremes
 
 
 def _sides_of_the_rest() -> list[int]:
