@@ -185,8 +185,7 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
             "± ", "±\N{NO-BREAK SPACE}"
         )
         st.caption(unbroken(said), width="content")
-        if elsewhere:
-            _offer_retrieval()
+        _offer_retrieval(0.0 if elsewhere else found.gain.difference)
 
 
 def _reasons(study: AlphaStudy, metric: str) -> None:
@@ -199,6 +198,7 @@ def _reasons(study: AlphaStudy, metric: str) -> None:
         sure = (
             _why_only_probably(study, metric),
             tuned,
+            _why_harm(study, metric),
             _how_sure(study, metric),
             halves,
             _power_text(study, metric),
@@ -460,7 +460,9 @@ def _conclusion(study: AlphaStudy, metric: str) -> str:
     here = "" if (harms := _harm(study, metric) is not None) else " here"
     does = f"makes no clear difference{here}"
     if found.helps or found.probably:
-        does = "helps here" if found.helps else "probably helps here (not proven)"
+        # “Not proven” by a test that could hardly prove such a gain says nothing of the gain.
+        sure = _p_said(found.sign_p) if _cannot_decide(study, metric) else "not proven"
+        does = "helps here" if found.helps else f"probably helps here ({sure})"
     if harms:
         return f"Removing part of the language prior {does}; removing all of it harms."
     return f"Removing the language prior {does}."
@@ -471,6 +473,32 @@ def _harm(study: AlphaStudy, metric: str) -> Comparison | None:
     none, whole = (study.evaluation(alpha).outcomes[metric].value for alpha in (0.0, 1.0))
     change = compare(none, whole, study.clusters)
     return change if (change.clustered or change).high < 0 else None
+
+
+def _why_harm(study: AlphaStudy, metric: str) -> str:
+    """Where all of the prior removed harms, and makes rare sentences win, that it does, as counts; else ""."""
+    if _harm(study, metric) is None or study.truth.shape[1] != study.shape[0]:
+        return ""
+    (wrong, rare), (wrong_all, rare_all) = (_rare_choices(study, alpha) for alpha in (0.0, 1.0))
+    if 2 * rare >= wrong or 2 * rare_all <= wrong_all:
+        return ""
+    return (
+        f"**Why does all of it harm?** It makes rare sentences win. At α = 1 a false caption is ahead of an image’s "
+        f"own or level with it {counted(wrong_all, 'time')}; {rare_all} of these are less likely as text than the true "
+        f"one, against {rare} of {wrong} at α = 0."
+    )
+
+
+def _rare_choices(study: AlphaStudy, alpha: float) -> tuple[int, int]:
+    """For how many images a false caption scores at least as high as the true one, and for how many of these the
+    highest false caption is less likely as text than the true one."""
+    scores, prior = study.scores - alpha * study.prior[:, None], study.prior
+    own = np.take_along_axis(scores, study.truth[..., None], 2)[..., 0]
+    others = scores.copy()
+    np.put_along_axis(others, study.truth[..., None], -np.inf, 2)
+    wrong = others.max(2) >= own
+    rarer = np.take_along_axis(prior, others.argmax(2), 1) < np.take_along_axis(prior, study.truth, 1)
+    return int(wrong.sum()), int((wrong & rarer).sum())
 
 
 def _to_quote(study: AlphaStudy, metric: str) -> str:
@@ -512,11 +540,16 @@ def _why_only_probably(study: AlphaStudy, metric: str) -> str:
     found = study.verdict(metric)
     if not found.probably:
         return ""
-    return (
-        f"**Probably, but not proven:** luck hardly explains the gain ({_p_said(found.sign_p)}), but the test that "
-        "says so knows only the kinds of groups that were drawn. A stricter one, which allows for other kinds, does "
-        "not prove it."
-    )
+    luck = f"luck hardly explains the gain ({_p_said(found.sign_p)}), but the test that says so knows only the kinds "
+    stricter = "of groups that were drawn. A stricter one, which allows for other kinds,"
+    if _cannot_decide(study, metric):
+        return f"**Why only probably?** L{luck[1:]}{stricter} cannot decide with these groups."
+    return f"**Probably, but not proven:** {luck}{stricter} does not prove it."
+
+
+def _cannot_decide(study: AlphaStudy, metric: str) -> bool:
+    """Whether the stricter test would prove a gain like this one on less than half of such sets."""
+    return study._strict_power(metric) < 0.5
 
 
 def _how_sure(study: AlphaStudy, metric: str) -> str:
@@ -563,9 +596,11 @@ def _stricter(study: AlphaStudy, metric: str) -> str:
     drawn = f"{_SETS} sets of this size that are drawn from these groups and gain as much"
     finds = f"Of {drawn}, it proves {_SETS * often:.0f}"
     here = f"Here it does not: {_p_said(found.p_value)}."
-    if often < 0.5:
+    title = "Why not proven?"
+    if _cannot_decide(study, metric):
+        title = "Why can it not decide?"
         here = "So it could hardly prove this gain, and that it does not says little. More groups would tell."
-    return f"**Why not proven?** {doubt}. {finds}. {here}"
+    return f"**{title}** {doubt}. {finds}. {here}"
 
 
 def _little_prior(study: AlphaStudy, metric: str) -> tuple[float, float] | None:
@@ -589,13 +624,16 @@ def _offer_gain() -> None:
         switch_page(PAGE, {"set": FIRST_SET, "model": CAPTIONER, "alpha": 0.0})
 
 
-def _offer_retrieval() -> None:
-    """Where alpha is not known to help: the way to where it gains much."""
+def _offer_retrieval(here: float) -> None:
+    """The way to where alpha gains much. here : what it gains in points on these groups, 0 where it is not known to
+    help; where that is as much, there is no better place to show."""
     stored = shipped_retrieval()
     if stored is None:
         return
     gain = stored["from_validation"]["gain"]["difference"]
-    label = f"Where alpha helps: retrieval, {_signed(gain)} points of R@1"
+    if here >= gain:
+        return
+    label = f"Where alpha helps{' more' if here else ''}: retrieval, {_signed(gain)} points of R@1"
     page_button(
         label,
         PAGE,
