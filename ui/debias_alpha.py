@@ -633,14 +633,14 @@ def _offer_retrieval(here: float) -> None:
     gain = stored["from_validation"]["gain"]["difference"]
     if here >= gain:
         return
-    label = f"Where alpha helps{' more' if here else ''}: retrieval, {_signed(gain)} points of R@1"
+    label = f"Where alpha helps{' more' * bool(here)}: retrieval, {_signed(gain)} points of R@1"
     page_button(
         label,
         PAGE,
         {"view": RETRIEVAL},
         icon=":material/arrow_forward:",
         type="tertiary",
-        key="alpha-retrieves",
+        key=f"alpha-retrieves{'-more' * bool(here)}",
     )
 
 
