@@ -14,7 +14,6 @@ from core import figures
 from core.base.public_mode import is_public
 from core.base.text import _pct, _signed, _signed_range, counted
 from core.cola.forgetting import cached_table, run_table, unadapted_sets
-from core.figures._forgetting import CostData
 from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, METRICS
 from core.runs.store import Run, RunStore
@@ -73,9 +72,9 @@ def measured_line(folder: Path) -> str:
     )
 
 
-def _verdict(data: CostData) -> str:
-    """Of one model: `Clearly worse on triples (−21.0) and swap (−6.5), clearly better on two-of-four (+3.0); the other
-    9 cannot be told from 0.` Clearly: the paired interval leaves 0 out, as in a filled dot. The largest first."""
+def _verdict(data: Any) -> str:
+    """`Clearly worse on triples (−21.0) and swap (−6.5), clearly better on two-of-four (+3.0); the other 9
+    cannot be told from 0.`, the largest first. Clearly: the interval leaves 0 out, as in a filled dot."""
     difference, low, high = (each[0] for each in (data.difference, data.low, data.high))
     parts = []
     for word, clear in (("worse", high < 0), ("better", low > 0)):
