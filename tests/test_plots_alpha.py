@@ -111,6 +111,20 @@ def test_no_curve_runs_through_the_numbers_of_the_highest_point(above):
     assert bottom < star.y[1] - line / 2 and star.y[1] + line / 2 < top
 
 
+@pytest.mark.parametrize(("peak", "side"), [(0.208, "right"), (0.7, "left")])
+def test_the_numbers_of_the_highest_point_stand_beside_the_line_at_its_alpha(peak, side):
+    """The line, which opens at the best alpha, ran through the middle of `49.7 % at α = 0.208`."""
+    edges = np.array([0.0, peak - 0.1, peak + 0.1, 1.0])
+    y = {"text_score": np.array([40.0, 50.0, 45.0])}
+    bands = {"text_score": (y["text_score"] - 5, y["text_score"] + 5)}
+    best = np.array([[peak - 0.1, peak + 0.1]])
+    found = alpha._AlphaData(
+        {"text_score": edges}, y, bands, {"text_score": 25.0}, "text_score", best, (peak, 50.0)
+    )
+    (star,) = [trace for trace in alpha.alpha_figure(found).data if trace.mode == "markers+text"]
+    assert star.textposition == f"middle {side}" and star.x[1] == peak
+
+
 @pytest.mark.parametrize(
     ("first", "rest", "chance_at"),
     [(25.0, 40.0, 25.0), (40.0, 26.0, 25.0), (22.0, 28.0, 25.0), (60.0, 50.0, 3.7)],

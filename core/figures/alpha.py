@@ -26,7 +26,6 @@ _LETTERS, _LABEL = (
 _AROUND_PEAK = {
     "right": (0, 1),
     "left": (-1, 0),
-    "center": (-0.5, 0.5),
 }  # of `_LABEL`, by the side of the numbers
 _AROUND = 90  # pixels of the figure's height above and below its axes, about
 
@@ -151,9 +150,10 @@ def _mark_peak(figure: go.Figure, data: _AlphaData, height: int) -> None:
         mode="markers+text",
         marker={
             "color": entry.colour,
-            "size": [13, 0],
+            "size": 13,
+            "opacity": [1, 0],  # the second keeps the numbers as far from the line at alpha as from a star
             "symbol": "star",
-            "line": {"color": "white", "width": [1, 0]},
+            "line": {"color": "white", "width": 1},
         },
         text=["", f"<b>{_pct(value)} % at α = {_alpha_text(alpha)}</b>"],
         textposition=f"middle {side}",
@@ -213,8 +213,8 @@ def _peak_numbers(data: _AlphaData, height: int) -> tuple[float, float, float]:
 
 
 def _peak_side(data: _AlphaData) -> str:
-    """On which side of the peak its numbers stand."""
-    return "right" if data.peak[0] < 0.1 else "left" if data.peak[0] > 0.9 else "center"
+    """On which side of the peak its numbers stand: beside it, since a page's line at alpha opens on it."""
+    return "right" if data.peak[0] <= 0.5 else "left"
 
 
 def _free_height(data: _AlphaData, side: str, height: int) -> float:
