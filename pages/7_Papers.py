@@ -336,8 +336,7 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> l
     if not ours or (not own and len(ours) == 1):
         markup_table(own or ours.pop(0).markup, rows)
     elif own:  # one above the other: beside each other, each would show half of its columns
-        st.markdown(published_head(record))
-        st.html(own)
+        own_table(record, own)
         st.html('<div id="ours-here"></div>')  # to which what is said above the table leads
         for said in findings(record["table"], record)[1:]:
             st.markdown(said)
@@ -347,6 +346,19 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> l
     for each in ours[-1:]:
         ours_table(each)
     return cells
+
+
+def own_table(record: dict[str, Any], own: str) -> None:
+    """A paper's table with its head; on a phone, where the figure above it says most of it, folded (see the style)."""
+    with st.container(key="printed"):
+        if has_figure(record):
+            yours = any(cell["yours"] is not None for line in record["lines"] for cell in line["cells"])
+            beside = ", with yours" if yours else ""
+            lines = counted(_rows_of(own) - own.count('"cm-chance"'), "line")
+            title = f"Published, as the paper prints it{beside}: {lines}"
+            st.html(f'<details class="cm-fold"><summary>{title}</summary></details>')
+        st.markdown(published_head(record))
+        st.html(own)
 
 
 def published_head(record: dict[str, Any]) -> str:

@@ -1006,12 +1006,44 @@ def test_on_a_phone_the_next_group_that_a_run_changed_is_below_the_last_one_and_
     )
 
 
+def unfold_printed(page):
+    """A paper's own table, which a phone folds below its figure."""
+    page.locator(".st-key-printed").wait_for()
+    settle(page)
+    assert not page.locator(".st-key-printed .cm-cells").first.is_visible()
+    page.locator(".st-key-printed summary").click()
+    page.locator(".st-key-printed .cm-cells").first.wait_for()
+
+
+def test_on_a_phone_our_table_lists_each_number_behind_its_name_and_the_papers_is_folded(visit):
+    """Each line was a stack of numbers at the right, in two rows of three, with intervals cut in two; 3,790 pixels."""
+    page = visit("/Papers", width=390, height=844)
+    page.locator(".cm-listed").first.wait_for()
+    settle(page)
+    fold = page.locator(".st-key-printed summary")
+    assert fold.inner_text().strip() == "Published, as the paper prints it: 11 lines"
+    assert not page.locator(".st-key-printed .cm-cells").is_visible()
+    assert not page.get_by_text("as the paper prints it", exact=True).is_visible()
+    cells = page.locator(".cm-listed").first.locator("tbody tr").nth(0).locator("td:visible")
+    drawn = cells.evaluate_all("""cells => cells.map(cell => {
+        const value = cell.querySelector('span'), small = cell.querySelector('small')
+        return {top: cell.getBoundingClientRect().top, left: value.getBoundingClientRect().left,
+                lines: small.getClientRects().length, right: small.getBoundingClientRect().right,
+                name: getComputedStyle(cell, '::before').content}})""")
+    assert [cell["name"].strip('"') for cell in drawn[:3]] == [
+        "raw GroupScore", "GroupMatch before TTM", "TTM GroupMatch"
+    ]  # fmt: skip
+    assert len({round(cell["left"]) for cell in drawn}) == 1 and drawn[0]["left"] < 195
+    assert [cell["top"] for cell in drawn] == sorted({cell["top"] for cell in drawn})
+    assert all(cell["lines"] == 1 and cell["right"] <= 390 for cell in drawn)
+    assert page.get_by_test_id("stMain").evaluate("e => e.scrollHeight") < 2700
+
+
 def test_on_a_phone_all_six_columns_of_a_papers_table_are_in_sight_and_its_picture_comes_first(visit):
     """Gain, relative gain and error reduction had to be scrolled for, and then stood in a second line below heads that
     were out of sight; the figure began at 610 pixels, below words."""
     page = visit("/Papers", width=390, height=844)
-    page.locator(".cm-fits").first.wait_for()
-    settle(page)
+    unfold_printed(page)
     row = page.locator(".cm-fits").first.locator("tr", has=page.get_by_text("Winoground, CLIP-B16"))
     cells = row.locator("td").evaluate_all("""cells => cells.map(cell => {
         const {right, bottom} = cell.getBoundingClientRect(), label = getComputedStyle(cell, '::before')
@@ -1103,8 +1135,7 @@ def test_on_a_phone_the_pictures_of_ones_own_query_come_before_what_else_to_ask(
 def test_on_a_phone_whole_columns_of_a_papers_table_are_in_sight_and_can_be_read(visit, paper):
     """The last one in sight was cut; then all were in sight, in letters of 10 pixels, with heads that touched."""
     page = visit(f"/Papers?paper={paper}", width=390, height=844)
-    page.locator(".cm-cells").first.wait_for()
-    settle(page)
+    unfold_printed(page)
     table = page.locator(".cm-scroll:has(> .cm-fits)").first
     heads = table.evaluate("""async place => {
         const seen = []

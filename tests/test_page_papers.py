@@ -1176,6 +1176,14 @@ def test_a_figure_without_printed_numbers_is_not_called_published(app):
     assert "Published" not in said and "**The paper's lines**, of which it prints no numbers" in said
 
 
+@pytest.mark.parametrize(("table", "folded"), [("Table 1", ["11 lines"]), ("Fig. 2", [])])
+def test_a_papers_own_table_can_be_folded_on_a_phone_where_a_figure_says_the_same(app, table, folded):
+    """It was 1,300 pixels that repeated the figure; where there is none the table alone has the numbers."""
+    test = app(PAPERS, paper="Test-Time Matching", table=table)
+    folds = [each.proto.body for each in test.get("html") if "cm-fold" in each.proto.body]
+    assert [fold.split("prints it: ")[1].split("<")[0] for fold in folds] == folded
+
+
 def test_a_printed_table_has_its_numbers_before_its_words(app):
     """On a phone they were out of sight."""
     (table,) = app(PAPERS, paper="Test-Time Matching", table="Section 4.2").dataframe

@@ -200,7 +200,8 @@ def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool, ranked: bool 
         )
         body = f'<tr class="cm-chance"><th scope="row">by chance</th>{cells}</tr>{body}'
     top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
-    fits = f" cm-fits{' cm-pairs' if len(heads) in _FOLDED else ''}" if len(heads) > _BESIDE else ""
+    phone = f" cm-pairs{' cm-listed' if of_world else ''}" if len(heads) in _FOLDED else ""
+    fits = f" cm-fits{phone}" if len(heads) > _BESIDE else ""
     head = f"<thead><tr><td></td>{top}</tr></thead>"
     markup = (
         f'<table class="cm-cells{fits}" style="--columns:{len(heads)}">{head}<tbody>{body}</tbody></table>'
