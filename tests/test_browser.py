@@ -764,10 +764,12 @@ def test_the_curves_stay_where_they_are_when_a_run_that_is_watched_ends(visit, g
     assert said["y"] + said["height"] <= before and said["y"] + said["height"] < height
     verdict = page.locator(".st-key-contents")
     assert verdict.bounding_box()["y"] > before
-    page.reload()  # who comes back reads what came out first
+    page.reload()  # who comes back reads what came out first, on a phone in the order of who has watched
     verdict.wait_for()
     settle(page)
-    assert verdict.bounding_box()["y"] < curve.bounding_box()["y"]
+    first = page.get_by_text(re.compile("^GroupMatch .* points")).first.bounding_box()
+    assert first["y"] < curve.bounding_box()["y"]
+    assert (verdict.bounding_box()["y"] < curve.bounding_box()["y"]) == (width > 640)
 
 
 def test_a_page_that_a_button_far_down_opens_is_shown_from_its_beginning(visit):
@@ -919,6 +921,21 @@ def test_both_cards_of_a_finished_run_are_whole_on_a_laptops_first_screen(visit)
     settle(page)
     cards = page.evaluate(BOXES, "[class*=st-key-run-cards] [data-testid=stGridCell]")
     assert len(cards) == 2 and all(box["bottom"] <= 768 for box in cards)
+
+
+def test_on_a_phone_the_curves_and_cards_of_a_finished_run_come_right_after_its_first_sentence(visit):
+    """Eleven lines and four links stood before: the legend began at 715 pixels, the cards a screen later."""
+    page = visit("/Test-Time_Matching?run=example", width=390, height=844)
+    page.locator(".st-key-contents").wait_for()
+    settle(page)
+    first, further, seed = (
+        page.get_by_text(said).bounding_box()
+        for said in ("GroupMatch rises by more", "GroupScore rises, too", "One seed: its interval")
+    )
+    curve = page.locator(".st-key-ttm-metrics").bounding_box()
+    cards = page.evaluate(BOXES, "[class*=st-key-run-cards] [data-testid=stMetric]")
+    assert first["y"] + first["height"] <= curve["y"] < 420 and cards[0]["top"] < 844
+    assert cards[0]["bottom"] < further["y"] <= seed["y"] < page.locator(".st-key-contents").bounding_box()["y"]
 
 
 def test_on_a_phone_what_a_run_changed_comes_soon_and_its_page_is_short(visit):

@@ -613,6 +613,16 @@ def test_a_watched_run_that_has_ended_compares_its_ends_once(app, made, monkeypa
     assert "This one has ended and is kept in Runs" in plain(test)
 
 
+def test_no_sentence_is_lost_where_the_first_one_stands_above_the_curves_and_the_others_below(app, made):  # noqa: F811
+    run = RunStore().get(made.seeds[0])
+    first, further = ttm_run.change_sentences(ttm_run.run_changes(run))
+    assert len(first) >= 1 and first[0].startswith("**GroupMatch ")
+    test = app(TTM, run=made.seeds[0])
+    said = [each.value.replace("\u00a0", " ") for each in test.markdown]
+    at = [next(i for i, each in enumerate(said) if line[:30] in each) for line in (first[0], further[0])]
+    assert at[0] < at[1] and sum(each.count(first[0][:30]) for each in said) == 1
+
+
 def test_simplematch_shows_its_three_numbers(app, made):  # noqa: F811
     test = app(TTM, run=made.simplematch)
     labels = [m.label for m in test.metric]

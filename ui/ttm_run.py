@@ -174,14 +174,19 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     (run,), (records,) = runs, steps
     compared = {} if run.live or not run.done else run_changes(run)
     watched = is_watched(run.id)  # of one that is watched while it ends the curves stay where they are
-    if not watched:
-        _came_out(run, records, compared)
+    first = [] if watched or not compared else change_sentences(compared)[0]
+    if first:
+        st.markdown(unbroken(true_minus("  \n".join(first))))
     warning = divergence(records, run.config)
-    if warning:
-        st.warning(escape_markdown(warning), icon=":material/trending_down:")
-    curves_and_cards(run, records)
-    if watched:
-        _came_out(run, records, compared)
+    with st.container(key="came-out"):  # where a phone has curves and cards before the sentences
+        if not watched:
+            with st.container(key="told-further"):
+                _came_out(run, records, compared)
+        if warning:
+            st.warning(escape_markdown(warning), icon=":material/trending_down:")
+        curves_and_cards(run, records)
+        if watched:
+            _came_out(run, records, compared)
     # What changed comes soon after the curves: on a phone these lines alone took half a screen.
     with st.container() if run.live else st.expander(DETAILS):
         if compared:
@@ -200,10 +205,15 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
 
 
 def _came_out(run: Run, records: Sequence[Mapping[str, Any]], compared: Mapping[str, Comparison]) -> None:
-    """What a run that is over has changed, in sentences, and links to the parts of its page."""
+    """What else a run that is over has changed than its first sentence says, and links to the parts of its page."""
     if compared:
-        more = [*filter(None, (_ended_early(run, records), _of_one_seed(run, records)))]
-        change_lines(compared, more, said=len(_first_said(compared)) if is_watched(run.id) else 0)
+        first, further = change_sentences(compared)
+        # A run that was stopped while it was watched has no sentence where its bar was.
+        untold = first if is_watched(run.id) and run.status != "finished" else []
+        more = filter(None, (_ended_early(run, records), _of_one_seed(run, records)))
+        lines = [*untold, *further, *map(escape_markdown, more)]
+        if lines:
+            st.markdown(unbroken(true_minus("  \n".join(lines))))
     if run.status == "finished":
         if cost := measured_line(RunStore().folder(run.id)):
             st.caption(cost)
@@ -392,16 +402,12 @@ def _compared(run_id: str, done: int, attempt: int, every_metric: bool, _run: Ru
     return of(before, after, parts)
 
 
-def change_lines(compared: Mapping[str, Comparison], more: Sequence[str] = (), said: int = 0) -> None:
-    """What a run that is over has changed, and whether that is more than noise: a line for each metric, and more.
-
-    said : how many of the first stand above already, and with them what a rise is worth (`_verdict`).
-    """
+def change_sentences(compared: Mapping[str, Comparison]) -> tuple[list[str], list[str]]:
+    """What a run that is over has changed, and whether that is more than noise, as Markdown: the sentences that stand
+    first, on the metric to quote and on what a rise is worth, as `_verdict` has them, and those on the others."""
     told = _changes_told(compared)
-    if said:
-        told = [each for each in told[said:] if each[1] != _what_rises_mean(compared)]
-    lines = [*head_and_rest(told), *map(escape_markdown, more)]
-    st.markdown(unbroken(true_minus("  \n".join(lines))))
+    meant = [each for each in told[1:] if each[1] == _what_rises_mean(compared)]
+    return head_and_rest([*told[:1], *meant]), head_and_rest([t for t in told[1:] if t not in meant])
 
 
 def head_and_rest(told: Sequence[tuple[str, str]]) -> list[str]:
