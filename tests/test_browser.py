@@ -923,6 +923,21 @@ def test_both_cards_of_a_finished_run_are_whole_on_a_laptops_first_screen(visit)
     assert len(cards) == 2 and all(box["bottom"] <= 768 for box in cards)
 
 
+def test_on_a_phone_a_table_that_goes_on_fades_at_its_edge_until_it_is_scrolled_to_its_end(visit):
+    """Its fourth column ended exactly at the screen's edge, and the other six were never looked for."""
+    page = visit("/Compare?other=builtin/siglip", width=390, height=844)
+    frame = page.get_by_test_id("stDataFrame").first
+    frame.wait_for()
+    frame.scroll_into_view_if_needed()
+    settle(page)
+    edge = "frame => getComputedStyle(frame.querySelector('.dvn-underlay > canvas')).maskImage"
+    begins = frame.evaluate(edge)
+    assert "rgba(0, 0, 0, 0.12)" in begins
+    frame.locator(".dvn-scroller").evaluate("place => { place.scrollLeft = place.scrollWidth }")
+    page.wait_for_timeout(500)
+    assert "0.12" not in frame.evaluate(edge)
+
+
 def test_on_a_phone_the_curves_and_cards_of_a_finished_run_come_right_after_its_first_sentence(visit):
     """Eleven lines and four links stood before: the legend began at 715 pixels, the cards a screen later."""
     page = visit("/Test-Time_Matching?run=example", width=390, height=844)
