@@ -767,7 +767,7 @@ def test_the_curves_stay_where_they_are_when_a_run_that_is_watched_ends(visit, g
     page.reload()  # who comes back reads what came out first, on a phone in the order of who has watched
     verdict.wait_for()
     settle(page)
-    first = page.get_by_text(re.compile("^GroupMatch .* points")).first.bounding_box()
+    first = page.get_by_test_id("stMarkdown").filter(has_text="GroupMatch").first.bounding_box(timeout=5000)
     assert first["y"] < curve.bounding_box()["y"]
     assert (verdict.bounding_box()["y"] < curve.bounding_box()["y"]) == (width > 640)
 
@@ -950,7 +950,9 @@ def test_on_a_phone_the_curves_and_cards_of_a_finished_run_come_right_after_its_
     curve = page.locator(".st-key-ttm-metrics").bounding_box()
     cards = page.evaluate(BOXES, "[class*=st-key-run-cards] [data-testid=stMetric]")
     assert first["y"] + first["height"] <= curve["y"] < 420 and cards[0]["top"] < 844
-    assert cards[0]["bottom"] < further["y"] <= seed["y"] < page.locator(".st-key-contents").bounding_box()["y"]
+    assert (
+        cards[0]["bottom"] < further["y"] <= seed["y"] < page.locator(".st-key-contents").bounding_box()["y"]
+    )
 
 
 def test_on_a_phone_what_a_run_changed_comes_soon_and_its_page_is_short(visit):
