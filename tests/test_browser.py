@@ -1158,7 +1158,7 @@ def test_on_a_phone_the_pictures_of_ones_own_query_come_before_what_else_to_ask(
     first.wait_for(timeout=120_000)
     page.get_by_role("button", name="Ask “a red block”").wait_for()
     settle(page)
-    assert first.bounding_box()["y"] < 580
+    assert first.bounding_box()["y"] < 620
     last = page.locator(".cm-list figure:visible").last.bounding_box()
     notice = page.get_by_text("The set asks for this object as").bounding_box()
     asks = page.get_by_role("button", name="Ask “a red block”").bounding_box()
