@@ -510,7 +510,8 @@ def test_the_page_gives_one_number_for_one_gain(app, made):  # noqa: F811
     """The tile said +16.6 points, "What changed" +16.7: the difference of what is shown, and the exact one."""
     for run in (*made.seeds, made.simplematch):
         test = app(TTM, run=run)
-        (said,) = (each.value for each in test.markdown if "chance" in each.value and "points" in each.value)
+        # The first sentence stands above the curves, the others on a phone below them.
+        said = " ".join(each.value for each in test.markdown if "points" in each.value)
         for tile in (each for each in test.metric if "points" in str(each.delta)):
             assert "-" not in tile.delta
             shown = said.replace("\\", "").replace("\u00a0", " ")
