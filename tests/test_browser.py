@@ -1017,7 +1017,10 @@ def test_on_a_phone_the_next_group_that_a_run_changed_is_below_the_last_one_and_
 ):
     """The numbers of all stand above a card of two screens: each next group was two screens back."""
     page = visit("/Test-Time_Matching?run=example", width=390, height=844)
-    page.locator(".st-key-compact-gallery-fixed [data-testid=stGridCell]").first.click()
+    cell = page.locator(".st-key-compact-gallery-fixed [data-testid=stGridCell]").first
+    cell.wait_for()
+    settle(page)  # what the page still draws would take the press
+    cell.click()
     # Its own: the card that was not asked for goes when the script ends.
     below = page.locator(".st-key-opened-card-fixed .st-key-turn-fixed")
     below.wait_for()
