@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
 from core.base.errors import InputError
@@ -100,14 +102,7 @@ def open_page(
     st.session_state.pop(EXACT_SAID, None)
     restore_carried_state()
     selected = shared_parameters(chosen=True)
-    # In one line, and in a menu for phones: the style shows one of the two.
-    wide = st.container(key="nav", horizontal=True, gap="xxsmall")
-    narrow = st.popover("Pages", icon=":material/menu:", key="menu")
-    for place in (wide, narrow):
-        for page, (label, icon) in PAGES.items():
-            parameters = selected if page in WITH_SELECTION else None
-            place.page_link(page, label=label, icon=icon, query_params=parameters)
-    with wide:
+    with _links_to_pages(selected):
         # By this the style hides the sidebar of the view before at once: Streamlit keeps its content until the script
         # ends, and the empty sidebar after that.
         st.container(key="with-sidebar" if has_sidebar else "no-sidebar").html("<i></i>")
@@ -134,6 +129,17 @@ def open_page(
     for note in notes if uses_model else ():
         st.info(escape_markdown(note), icon=":material/info:")
     return selection
+
+
+def _links_to_pages(selected: Mapping[str, Any]) -> DeltaGenerator:
+    """In one line, and in a menu for phones: the style shows one of the two. The place of the line."""
+    wide = st.container(key="nav", horizontal=True, gap="xxsmall")
+    narrow = st.popover("Pages", icon=":material/menu:", key="menu")
+    for place in (wide, narrow):
+        for page, (label, icon) in PAGES.items():
+            parameters = selected if page in WITH_SELECTION else None
+            place.page_link(page, label=label, icon=icon, query_params=parameters)
+    return wide
 
 
 def _install_scripts() -> None:

@@ -78,20 +78,7 @@ def compare(
     _refuse_two_forms(latex, as_json)
     _refuse_file(name, "two sides are compared, the first two")
     benchmark = benchmark_argument(name, benchmark)
-    embedded = [_is_embeddings(side) for side in (a, b)]
-    _check_sides(a, b, benchmark, embedded)
-    contents, named = _with_columns(a, b, embedded, columns)
-    command = shlex.join(["crossmatch", "compare", a, b, *(["--benchmark", benchmark] if benchmark else [])])
-    first, second = (
-        _evaluate(
-            *(side, is_embedded, benchmark, split, shape, columns if side in named else None, command),
-            contents.get(side),
-        )
-        for side, is_embedded in zip((a, b), embedded, strict=True)
-    )
-    if by_order:
-        first, second = _in_order((a, b), first, second)
-    _check_named(zip((a, b), embedded, (first, second), strict=True))
+    first, second = _both_sides(a, b, benchmark, split, shape, columns, by_order)
     sizes = {"a": len(first.ids), "b": len(second.ids)}
     _warn_of_left_out(first, second)
     first, second = _on_the_same(first, second, tag, cluster)
@@ -110,6 +97,33 @@ def compare(
         show_json({"a": a, "b": b, **where, **of, **order, **_record(first, second)})
         return
     _print_both((a, b), (first, second), where, (paired, had))
+
+
+def _both_sides(
+    a: str,
+    b: str,
+    benchmark: str | None,
+    split: str,
+    shape: str | None,
+    columns: str | None,
+    by_order: bool,
+) -> tuple[Evaluation, Evaluation]:
+    """Each side evaluated; with `by_order` the groups of a file that only numbers them have the other's names."""
+    embedded = [_is_embeddings(side) for side in (a, b)]
+    _check_sides(a, b, benchmark, embedded)
+    contents, named = _with_columns(a, b, embedded, columns)
+    command = shlex.join(["crossmatch", "compare", a, b, *(["--benchmark", benchmark] if benchmark else [])])
+    first, second = (
+        _evaluate(
+            *(side, is_embedded, benchmark, split, shape, columns if side in named else None, command),
+            contents.get(side),
+        )
+        for side, is_embedded in zip((a, b), embedded, strict=True)
+    )
+    if by_order:
+        first, second = _in_order((a, b), first, second)
+    _check_named(zip((a, b), embedded, (first, second), strict=True))
+    return first, second
 
 
 def _print_both(
