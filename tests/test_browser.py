@@ -174,8 +174,10 @@ def visit(chromium, browser, tab, server):
 
 
 def settle(page):
-    """Until Streamlit has nothing left to run."""
+    """Until Streamlit has nothing left to run, and every element has its own code: until then a bar of another height
+    stands in its place."""
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    page.wait_for_function("() => !document.querySelector('[data-testid=stSkeleton]')")
 
 
 def no_error_box(page):
