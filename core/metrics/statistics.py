@@ -514,10 +514,9 @@ def _two_sources(
     units = sums.shape[1]
     freedom = units - 1 if labels is None else _effective(np.bincount(labels)) - 1
     of_seeds, of_units = sums.mean(axis=1), sums.mean(axis=0)
-    rest = sums - of_seeds[:, None] - of_units
+    square_rest = _square_of_rest(sums)
     square_seeds = units * of_seeds @ of_seeds / (seeds - 1)
     square_units = seeds * of_units @ of_units / max(units - 1, 1)
-    square_rest = (rest**2).sum() / ((seeds - 1) * max(units - 1, 1))
     beyond = max(
         square_units - square_rest, 0.0
     )  # what units differ by beside the rest, which seeds have too
@@ -525,6 +524,13 @@ def _two_sources(
     apart = max(square_seeds, square_rest)
     both = caution(seeds - 1) * apart + (wide * beyond if beyond else 0.0)
     return float(max(both, wide * square_units)) / (seeds * units)
+
+
+def _square_of_rest(values: np.ndarray) -> float:
+    """Mean square of what neither the mean of a row nor that of a column explains, of (s, n) values with s > 1."""
+    seeds, n = values.shape
+    rest = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0) + values.mean()
+    return float((rest**2).sum() / ((seeds - 1) * max(n - 1, 1)))
 
 
 def _worth(

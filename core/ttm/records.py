@@ -12,7 +12,7 @@ import scipy
 from core.base.text import _p_said, _pct, _signed, _signed_range, counted
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
-from core.metrics.statistics import Comparison, compare
+from core.metrics.statistics import Comparison, _square_of_rest, compare
 
 if TYPE_CHECKING:
     from core.ttm.loop import TTMStep
@@ -386,8 +386,7 @@ def _least_deviation(change: np.ndarray) -> float:
     seeds, n = change.shape
     if seeds < 2 or n < 2:
         return 0.0
-    rest = change - change.mean(axis=1, keepdims=True) - change.mean(axis=0) + change.mean()
-    return float(np.sqrt((rest**2).sum() / ((seeds - 1) * (n - 1) * n)))
+    return float(np.sqrt(_square_of_rest(change) / n))
 
 
 def _next_gain(gains: np.ndarray, before: float, least: float = 0.0) -> tuple[float, float] | None:
