@@ -143,10 +143,11 @@ def world_table(tables: Mapping[str, table_html.TableChoice]) -> str:
 def runnable(name: str, way: Any) -> None:
     """A table of runs: what it says, what can be done now, its figure, its numbers beside yours, every line with its
     next step. way : the place for the way down to them."""
-    whole, place = st.container(key="paper-table"), st.container()  # the setting stands below
+    whole, folds = st.container(key="paper-table"), st.container()
+    tail = st.container(horizontal=True)  # the setting stands below, beside Export
     seeds, wrong = 1, list[str]()
     if any(line.job is not None and line.seeds is None for line in papers.lines(name)):
-        with place.popover("Seeds per line"), ui.checked_numbers(whole) as wrong:
+        with tail.popover("Seeds per line", width="content"), ui.checked_numbers(whole) as wrong:
             seeds = int(ui.number(st, "Seeds per line", 1, 64, papers.SEEDS, key="seeds") or papers.SEEDS)
             st.caption(
                 "Every line that trains is run with so many seeds; its number is their mean. Lines with a number of "
@@ -167,16 +168,18 @@ def runnable(name: str, way: Any) -> None:
         st.fragment(standing, run_every=poll)(*asked, [plan])
         folded = folded_label(name, record)
     if folded:
-        st.fragment(folded_figure, run_every=poll)(name, seeds, folded, [plan])
-    ui.export_section(
-        f"table-{name.replace('/', '-')}",
-        table_html.plan_frame(record),
-        figures,
-        latex=lambda: text_table_latex(table_html.shown_frame(record), [measured_note(record)]),
-        command=f"crossmatch reproduce {name}",
-        title=f"{name}: published, and measured here",
-        state=view_state(),
-    )
+        with folds:
+            st.fragment(folded_figure, run_every=poll)(name, seeds, folded, [plan])
+    with tail:
+        ui.export_section(
+            f"table-{name.replace('/', '-')}",
+            table_html.plan_frame(record),
+            figures,
+            latex=lambda: text_table_latex(table_html.shown_frame(record), [measured_note(record)]),
+            command=f"crossmatch reproduce {name}",
+            title=f"{name}: published, and measured here",
+            state=view_state(),
+        )
 
 
 def measured_note(record: dict[str, Any]) -> str:
