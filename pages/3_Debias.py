@@ -15,10 +15,11 @@ from ui.retrieval_files import own_retrieval_set
 from ui.views import read_view, view_field
 
 LEAD = (  # one line of a laptop: the figure has the height of a second one
-    "Captioners favour common sentences. **Alpha** removes this: log P(t | image) − α · log P(t)."
+    "Captioners favour common sentences, a language prior. **Alpha** removes it: 0 none, 1 all."
 )
 # As the page shows them and as the address has them; `ui.old_links` has what they were called before.
 ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = DEBIAS_VIEWS
+_FIELD = "view-on-a-phone"
 
 
 def usable_views(selection: ui.Selection | None, asked: str) -> list[str]:
@@ -30,13 +31,28 @@ def usable_views(selection: ui.Selection | None, asked: str) -> list[str]:
     return [view for view in VIEWS if view not in left_out or view == asked]
 
 
+def views_or_field(views: list[str]) -> str:
+    """The views as buttons, and as one field in their place on a phone, where seven buttons took two lines."""
+    view = view_field("view", views, label_visibility="collapsed", width="content")
+    st.session_state[_FIELD] = view
+    st.selectbox(
+        "View",
+        views,
+        format_func=lambda name: f"View {views.index(name) + 1} of {len(views)}: {name}",
+        key=_FIELD,
+        on_change=lambda: st.session_state.update(view=st.session_state[_FIELD]),
+        label_visibility="collapsed",
+        filter_mode=None,  # nor a keyboard, which covers half of a phone
+    )
+    return view
+
+
 def page(selection: ui.Selection | None) -> None:
     ui.warn_unknown("view", [asked.unknown], VIEWS)
-    # One line on a laptop; on a phone the style has the views above all else, in a line that a finger moves.
+    # One line on a laptop; on a phone the style has the views above all else, as one field.
     bar = st.container(horizontal=True, vertical_alignment="center", gap="small", key="debias-views")
     with bar:
-        views = usable_views(selection, asked.name)
-        view = view_field("view", views, label_visibility="collapsed", width="content")
+        view = views_or_field(usable_views(selection, asked.name))
     if selection is None:
         (debias_views.trainset_view if view == TRAINSET else debias_views.retrieval_view)()
         if view == RETRIEVAL:

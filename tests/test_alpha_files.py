@@ -729,7 +729,7 @@ def test_the_gain_to_quote_is_the_first_line_as_on_the_page_and_slices_are_summe
     held = study.validated("text_score")
     gains = held.values - held.zero
     assert lines[0] == (
-        f"On groups that did not choose it the best α gains {gains.mean():.1f} points of TextScore: quote this "
+        f"Chosen on one half of the data, α gains {gains.mean():.1f} points of TextScore on the other: quote this "
         f"(± {gains.std(ddof=1):.1f}, SD of ten splits)."
     )
     parts = {}
@@ -750,7 +750,7 @@ def test_the_gain_to_quote_of_a_retrieval_set_is_that_of_its_halves(tmp_path):
     scores, prior = retrieval(tmp_path)
     found = CliRunner().invoke(cli.app, ["alpha", "--scores", str(scores), "--prior", str(prior)]).stdout
     assert re.fullmatch(
-        r"On groups that did not choose it the best α (gains|loses) \d+\.\d points of R@1 from image to text: "
+        r"Chosen on one half of the data, α (gains|loses) \d+\.\d points of R@1 from image to text on the other: "
         r"quote this \(± \d+\.\d, SD of ten splits\)\.",
         found.splitlines()[0],
     )

@@ -115,8 +115,8 @@ def test_the_matrix_beside_the_slider_at_0_is_the_one_that_the_button_of_the_bes
     assert best._written == round(best.alpha, 3) != best.alpha
     test = app(set=FIRST, group=study.ids[0], alpha="0")
     first = html(test)
-    button = next(each for each in test.button if each.label.endswith("highest here"))
-    assert button.label == f"α = {best._written:.3f}, highest here"
+    button = next(each for each in test.button if each.label.endswith("best here"))
+    assert button.label == f"α = {best._written:.3f}, best here"
     fine(button.click().run())
     assert test.slider(key="alpha").value == best._written
     assert re.findall(r"<table.*?</table>", html(test), re.S) == re.findall(r"<table.*?</table>", first, re.S)
@@ -133,7 +133,7 @@ def test_an_alpha_of_a_narrow_span_has_the_digits_that_keep_it_within():
     assert best.value == 100 and best._written == pytest.approx(0.1232, abs=1e-12)
     assert debias_alpha._shortcuts(study, "text_score") == {
         "0": 0,
-        "0.1232, highest here": best._written,
+        "0.1232, best here": best._written,
         "1": 1,
     }
     assert study.curve("text_score").value(best._written) == 100
@@ -170,11 +170,31 @@ def test_what_alpha_turns_in_a_group_is_said_with_the_scores_that_are_compared(a
     )
     for i in np.flatnonzero(turned):
         assert f"Image {'ABC'[i]}: its own caption {before.truth[i] + 1} is behind caption " in said
-    assert "nothing" in _turned(before, before, 0.2) and "nothing" in _turned_short(before, before)
-    short = _turned_short(before, after)  # as the place beside the figure has it
-    assert all(f"image {'ABC'[i]}, behind → ahead" in short for i in np.flatnonzero(turned))
+    assert "nothing" in _turned(before, before, 0.2) and _turned_short(before, before) == (
+        "**What α turns:** Nothing changes in this group."
+    )
+    (image,) = np.flatnonzero(turned)
+    assert _turned_short(before, after) == (  # as the place beside the figure has it
+        f"**What α turns:** The own caption of image {'ABC'[image]} was behind another and is now ahead of all."
+    )
     test = app(set=FIRST, group=study.ids[fixed], alpha="0.2")
     assert "Image B: its own caption" in text(test) and "<u>" in html(test)
+
+
+def test_what_alpha_turns_for_several_images_is_said_in_one_sentence_for_those_that_it_turns_alike():
+    """“own caption of image A, behind → ahead; image B, behind → ahead” was no sentence. By hand: at α = 1 both images
+    lose the common third caption; the one of the other study was level with it."""
+    from ui.debias_alpha import _turned_short
+
+    def turned(own):
+        scores = np.array([[[own, 0.0, 1.0], [0.0, own, 1.0], [0.0, 0.0, 2.0]]])
+        study = AlphaStudy(scores, np.array([[0.0, 0.0, 1.0]]), np.array([[0, 1, 2]]), ["a"])
+        return _turned_short(*(study.evaluation(alpha).group(0) for alpha in (0.0, 1.0)))
+
+    assert turned(0.5) == (
+        "**What α turns:** The own captions of images A and B were behind another and are now ahead of all."
+    )
+    assert "of images A and B were level with another and are now ahead of all." in turned(1.0)
 
 
 def test_both_drawings_of_a_group_show_what_the_metric_judges(app, scored):
@@ -338,7 +358,7 @@ def test_the_button_of_the_highest_alpha_goes_there_and_it_is_called_tuned_on_te
     study = scored[1][FIRST]
     best = study.best("text_score")
     test = app(set=FIRST)
-    button = next(b for b in test.button if b.label.endswith("highest here"))
+    button = next(b for b in test.button if b.label.endswith("best here"))
     fine(button.click().run())
     assert test.slider(key="alpha").value == pytest.approx(best.alpha, abs=6e-3)
     assert "tuned on test" in text(test)
@@ -365,14 +385,14 @@ def test_slider_buttons_and_line_follow_one_rule(app, scored):
     nothing is removed, while headline, figure and matrices spoke of the best alpha."""
     test, best = app(set=FIRST), round(scored[1][FIRST].best("text_score").alpha, 3)
     assert "too few to tell whether removing the language prior helps" in text(test)  # 24 groups
-    assert alpha_buttons(test) == ["α = 0", f"α = {best:.3f}, highest here", "α = 1"]
+    assert alpha_buttons(test) == ["α = 0", f"α = {best:.3f}, best here", "α = 1"]
     assert test.slider(key="alpha").value == best
     assert "The slider starts there, or at 0 where no alpha gains" in text(
         test
-    ) and "“Highest here” is the alpha of 0 to 1, the paper's range, with the most TextScore" in text(test)
+    ) and "“Best here” is the alpha of 0 to 1, the paper's range, with the most TextScore" in text(test)
     fine(next(b for b in test.button if b.key == "at-0").click().run())
     assert test.slider(key="alpha").value == 0
-    fine(next(b for b in test.button if "highest" in b.label).click().run())
+    fine(next(b for b in test.button if "best" in b.label).click().run())
     assert test.slider(key="alpha").value == pytest.approx(best, abs=6e-3)
 
 
@@ -404,8 +424,8 @@ def test_the_alpha_of_an_address_wins_and_0_is_one(app):
 
 
 @pytest.mark.parametrize(("gain", "names"), [
-    (1.0, ["0", "0.700, highest here", "1"]),  # the prior misleads every group: the scores cross at 0.4, up to 1
-    (0.0, ["0, highest here", "1"]),
+    (1.0, ["0", "0.700, best here", "1"]),  # the prior misleads every group: the scores cross at 0.4, up to 1
+    (0.0, ["0, best here", "1"]),
 ])  # fmt: skip
 def test_the_highest_alpha_has_the_button_whatever_the_verdict(gain, names):
     from ui.debias_alpha import _shortcuts
@@ -413,6 +433,17 @@ def test_the_highest_alpha_has_the_button_whatever_the_verdict(gain, names):
     scores, prior = np.array([[[0.4, 0.0]]] * 40), np.array([[gain, 0.0]] * 40)
     study = AlphaStudy(scores, prior, np.full((40, 1), gain, int), list(map(str, range(40))))
     assert list(_shortcuts(study, "text_score")) == names
+
+
+def test_the_field_of_views_that_a_phone_has_opens_what_the_buttons_open(app):
+    """Seven buttons took two lines of a phone's first screen, which had no room for what the slider gives."""
+    test = app()
+    field = test.selectbox(key="view-on-a-phone")
+    assert field.value == "Move alpha" and field.options[1] == "View 2 of 7: Language prior"
+    fine(field.set_value("Language prior").run())
+    assert "How likely the captions are as text" in text(test)
+    assert test.query_params["view"] in ("Language prior", ["Language prior"])
+    assert test.selectbox(key="view-on-a-phone").value == "Language prior"
 
 
 def test_a_first_visit_shows_a_set_on_which_alpha_changes_something(app, scored):
@@ -423,13 +454,14 @@ def test_a_first_visit_shows_a_set_on_which_alpha_changes_something(app, scored)
     )
     said = text(test).replace("\\", "")
     assert (
-        f"{FIRST} · test · 24 groups of 3×3 · builtin/blip-caption (VisualGPTScore). This page chose both"
+        f"{FIRST} · test · 24 groups of 3×3 · builtin/blip-caption (VisualGPTScore). This is an example: "
+        "choose your own."
         in said
         and "gives no log P" not in said
     )
     assert test.query_params["set"] in (FIRST, [FIRST])  # a link opens the same
     best = scored[1][FIRST].best("text_score").alpha
-    fine(next(b for b in test.button if b.label.endswith("highest here")).click().run())
+    fine(next(b for b in test.button if b.label.endswith("best here")).click().run())
     assert shown(test) == expected(scored[1][FIRST], round(best, 3)) != expected(scored[1][FIRST], 0.0)
     assert test.selectbox(key="set").value == FIRST
 
@@ -539,7 +571,7 @@ def test_the_headline_is_of_groups_that_alpha_was_not_chosen_on():
     # Two lines dense with numbers stood there, and levels of half of the groups that those of all, just below, seemed
     # to contradict; a laptop has room for 150 of these letters.
     assert said == (
-        f"On groups that did not choose it the best α {does} {gain:.1f} points of TextScore: quote this "
+        f"Chosen on one half of the data, α {does} {gain:.1f} points of TextScore on the other: quote this "
         f"(± {deviation:.1f}, SD of ten splits)."
     )
     assert len(said) < 150
@@ -763,7 +795,7 @@ def test_wherever_the_gain_of_the_best_alpha_stands_it_is_too_high_to_quote(app,
     best = study.best("text_score")._written
     told = debias_alpha._at_alpha(study, best, "text_score").replace("\u00a0", " ")
     value = study.evaluation(best).metrics["text_score"].value
-    assert f" → {value:.1f} %, too high as these groups chose this α (95 % interval " in told
+    assert f" → {value:.1f} %, too high to quote (95 % interval " in told
     assert "too high" not in debias_alpha._at_alpha(study, 1.0, "text_score")
 
 
@@ -846,7 +878,7 @@ def test_a_metric_that_is_highest_at_0_and_elsewhere_is_said_to_be_so_everywhere
     prior = np.array([[4.0, 0.0], [0.0, 4.0]] * 20)
     study = AlphaStudy(scores, prior, np.zeros((40, 1), int), list(map(str, range(40))))
     assert "α = 0 on all groups, 50.0 %; as much at α = 0.75–1.00" in _tuned_text(study, "text_score")
-    assert "0, highest here" in _shortcuts(study, "text_score")
+    assert "0, best here" in _shortcuts(study, "text_score")
     spans = [(s.x0, s.x1) for s in _curve_figure(study, "text_score").layout.shapes if s.type == "rect"]
     assert spans == [(0, 0.25), (0.75, 1)]
 

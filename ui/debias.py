@@ -126,7 +126,7 @@ def other_views_line(model: str) -> str:
 def opening_line() -> str:
     """What a page that nobody asked anything of chose by itself; "" where somebody chose."""
     if OPENED_BY_ITSELF in st.session_state and st.session_state.get("set", FIRST_SET) == FIRST_SET:
-        return ". This page chose both, as alpha changes most there: choose your own in the selection."
+        return ". This is an example: choose your own."
     return ""
 
 

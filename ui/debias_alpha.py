@@ -80,7 +80,7 @@ _ORDERS = {-1: ("behind", "<"), 0: ("level with", "="), 1: ("ahead of", ">")}
 _TIED = "**This prior changes nothing:** it gives all captions of a group the same log P(t)."
 _ALPHAS = (
     "Captions are ranked by log P(t | image) − α · log P(t); a captioner's are means over a sentence's tokens, not "
-    "sums. 0 leaves the captioner's own scores; 1 removes all of the prior. “Highest here” is the alpha of 0 to 1, the "
+    "sums. 0 leaves the captioner's own scores; 1 removes all of the prior. “Best here” is the alpha of 0 to 1, the "
     "paper's range, with the most {label} on these very groups ({tuned}): {where}. The slider starts there, or at 0 "
     "where no alpha gains. The curves are exact: a metric changes only where two scores cross, and all crossings are "
     "computed."
@@ -102,7 +102,8 @@ _FOLDED = "Its images and captions, before and after"  # what a phone opens
 _HEIGHT = 318  # of the figure: on a laptop it ends above the fold
 
 _PMI = (
-    "At α = 0 a caption is as good as it is likely for this image. At α = 1 it is as good as the image makes it "
+    "Captions are ranked by log P(t | image) − α · log P(t). At α = 0 a caption is as good as it is likely "
+    "for this image. At α = 1 it is as good as the image makes it "
     "likelier than it is on its own, which is pointwise mutual information (PMI). Between the two the order of an "
     "image's captions is that of PMI^k, where the image and the caption together count k = 1 / α times: the smaller "
     "α, the more of the likelihood is left."
@@ -124,10 +125,8 @@ def alpha_section(inputs: DebiasInputs, groups: GroupSet) -> None:
 def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     study = inputs.study
     # On a phone the style puts the controls right below the figure, then the notes, then the choice of views.
-    verdict, controls, says = (
-        st.container(key=f"alpha-{part}", gap="xxsmall" if part == "verdict" else "small")
-        for part in ("verdict", "controls", "says")
-    )
+    verdict = st.container(key="alpha-verdict", gap="xxsmall")
+    controls = st.container(key="alpha-controls", gap="small")
     with st.container(horizontal=True, gap="medium", key="alpha-row"):  # beside each other on a laptop
         drawn = st.container(key="alpha-figure", gap="xsmall")
         matrices = st.container(key="alpha-matrices", gap="xxsmall")
@@ -137,7 +136,6 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     with verdict:
         _verdict(study, metric)
     figure = _curve_figure(study, metric)
-    says.markdown(_at_alpha(study, alpha, metric))
     with drawn:
         _curve_section(study, figure, alpha, metric)
         st.container(key="alpha-key").caption(unbroken(_drawn(study, metric)))
@@ -150,8 +148,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         st.markdown(f"**α = {_alpha_text(alpha)}**")
         with st.container(key="metric-cards"):
             _cards(study, alpha, metric)
-    _invariance(study, alpha, index)
-    _formula(alpha)
+    _formula(study, alpha, index)
     export_section(
         f"alpha-{inputs.name}",
         lambda: _curve_table(study, metric),
@@ -315,6 +312,7 @@ def _curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: s
         cached_on(study, f"figure of {metric} on the page", lambda: _on_the_page(study, metric)),
         f"Every metric over alpha as steps. {label} is highest, {_where_highest(study, metric)}.",
         "alpha-curve",
+        height="stretch",
     )
     low, high = figure.layout.xaxis.range
     clicked_point("alpha-curve", lambda point: _set_alpha(round(low + point.share * (high - low), 3)))
@@ -355,7 +353,7 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     changed = f"{counted(better, 'group')} {words[0]}, {worse} {words[1]}"
     said = str(value)
     if alpha == study.best(metric)._written and _gains(study, metric):  # right beside the number itself
-        said = said.replace(" % (", " %, too high as these groups chose this α (", 1)
+        said = said.replace(" % (", " %, too high to quote (", 1)
     return unbroken(f"α = {_short(alpha)}: {label} {_pct(before.metrics[metric].value)} → {said}; {changed}.")
 
 
@@ -378,7 +376,7 @@ def scenario_text(study: AlphaStudy) -> str:
 
 
 def _controls(study: AlphaStudy) -> tuple[float, str]:
-    """The slider, its shortcuts, and the metric whose best interval is shown."""
+    """The slider, what it gives, its shortcuts, and the metric whose best interval is shown."""
     names = study._movable
     movable = {METRICS[name].label: name for name in names}
     if st.query_params.get("metric", names[0]) not in {*movable, *names}:
@@ -393,9 +391,12 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
             "Alpha", 0.0, 1.0, start, step=0.005, format=f"α = %.{digits}f", key="alpha", bind="query-params",
             label_visibility="collapsed",
         )  # fmt: skip
-        buttons = st.container(horizontal=True, gap="small", width="content")
+        says = st.container(key="alpha-says")  # on a laptop the style has it below the whole row
+        buttons = st.container(horizontal=True, gap="small", width="content", key="alpha-shortcuts")
         # One block, so that no line ends between the word and its field.
-        with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
+        with st.container(
+            horizontal=True, vertical_alignment="center", gap="small", width="content", key="alpha-metric"
+        ):
             st.caption("Metric", width="content")
             metric = movable[
                 st.selectbox(
@@ -409,6 +410,7 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
             ]
     for name, value in _shortcuts(study, metric).items():
         buttons.button(f"α = {name}", on_click=_set_alpha, args=(value,), key=f"at-{name}")
+    says.markdown(_at_alpha(study, alpha, metric))
     return alpha, metric
 
 
@@ -436,7 +438,7 @@ def _shortcuts(study: AlphaStudy, metric: str) -> dict[str, float]:
     alphas = sorted({0.0, highest, 1.0})
     names = [*map(_short, alphas)]
     return {
-        f"{name}, highest here" if value == highest else name: value
+        f"{name}, best here" if value == highest else name: value
         for name, value in zip(names, alphas, strict=True)
     }
 
@@ -748,15 +750,23 @@ def _matrix(data: GroupData, alpha: float, names: Sequence[str]) -> str:
 
 
 def _turned_short(before: GroupData, after: GroupData) -> str:
-    """`What α turns: the own caption of image B, behind → ahead.`"""
+    """`What α turns: The own caption of image B was behind another and is now ahead of all.`"""
+    places = {"behind": "behind another", "level": "level with another", "ahead": "ahead of all"}
     ends = ([lead.split()[0] for lead in _leads(data)] for data in (before, after))
-    turned = [
-        f"image {group_html.image_name(i)}, {was} → {now}"
-        for (i, _), was, now in zip(before.truth_pairs, *ends, strict=True)
-        if was != now
-    ]
+    turned: dict[tuple[str, str], list[str]] = {}
+    for (i, _), was, now in zip(before.truth_pairs, *ends, strict=True):
+        if was != now:
+            turned.setdefault((was, now), []).append(group_html.image_name(i))
+    said = [_turned_alike(images, places[was], places[now]) for (was, now), images in turned.items()]
+    return f"**What α turns:** {' '.join(said) or 'Nothing changes in this group.'}"
+
+
+def _turned_alike(images: Sequence[str], was: str, now: str) -> str:
+    """A sentence of the images whose own captions were and are now in the same place."""
+    if len(images) == 1:
+        return f"The own caption of image {images[0]} was {was} and is now {now}."
     return (
-        f"**What α turns:** {'own caption of ' + '; '.join(turned) if turned else 'nothing in this group'}."
+        f"The own captions of images {', '.join(images[:-1])} and {images[-1]} were {was} and are now {now}."
     )
 
 
@@ -863,49 +873,46 @@ def _instead_of_zero(alpha: float, metric: str, gains: bool) -> str:
     return f"Beside α = 0 stands α = {_alpha_text(alpha)}, which has the most {label} on all of these groups."
 
 
-def _formula(alpha: float) -> None:
-    """What alpha does, for those who know mutual information."""
-    with st.expander("What does alpha do in a formula?"):
+def _formula(study: AlphaStudy, alpha: float, index: int) -> None:
+    """What alpha does, for those who know mutual information, and which metrics it cannot change."""
+    with st.expander("How alpha works"):
         st.markdown(f"{_PMI} Now: {pmi_text(alpha)}.")
+        if study.shape[0] > 1:  # else alpha can change every metric
+            _invariance(study, alpha, index)
 
 
 def _invariance(study: AlphaStudy, alpha: float, index: int) -> None:
     """Why some metrics do not change, with the numbers of the shown group."""
     m, k = study.shape
-    if m == 1:  # there alpha can change every metric
+    st.markdown(
+        "Alpha subtracts the same number from a whole column, so the images of one caption keep their order: "
+        "**ImageScore never changes.**"
+    )
+    if m != k:
+        st.markdown(
+            f"GroupMatch does change here: with {m} images and {k} captions a matching leaves captions out, and "
+            "which ones depends on alpha."
+        )
         return
-    with st.expander("Why do some metrics not change?"):
-        st.markdown(
-            "Alpha subtracts the same number from a whole column, so the images of one caption keep their order: "
-            "**ImageScore never changes.**"
-        )
-        if m != k:
-            st.markdown(
-                f"GroupMatch does change here: with {m} images and {k} captions a matching leaves captions out, and "
-                "which ones depends on alpha."
-            )
-            return
-        lost = true_minus(f"{alpha * study.prior[index].sum():.3f}")
-        st.markdown(
-            f"On square groups every matching uses all {k} captions, so every total loses α · Σ log P(t), here "
-            f"{lost}: **GroupMatch does not change either.** That holds for log scores only, not after exp()."
-        )
-        rows = study.matching_totals(index, alpha) if k <= 4 else []
-        table = [
-            {
-                "matching": ", ".join(
-                    f"{group_html.image_name(i)}–{j + 1}" for i, j in enumerate(row.matching)
-                ),
-                "total at α = 0": row.before,
-                f"total at α = {_alpha_text(alpha)}": row.after,
-                "difference": row.after - row.before,
-            }
-            for row in rows
-        ]
-        totals = pd.DataFrame(table).round(4)
-        # The display alone: numbers stay numbers, to the right and sorted as such.
-        shown = totals.style.format(lambda cell: cell if isinstance(cell, str) else true_minus(f"{cell:.4f}"))
-        st.dataframe(shown, hide_index=True)
+    lost = true_minus(f"{alpha * study.prior[index].sum():.3f}")
+    st.markdown(
+        f"On square groups every matching uses all {k} captions, so every total loses α · Σ log P(t), here "
+        f"{lost}: **GroupMatch does not change either.** That holds for log scores only, not after exp()."
+    )
+    rows = study.matching_totals(index, alpha) if k <= 4 else []
+    table = [
+        {
+            "matching": ", ".join(f"{group_html.image_name(i)}–{j + 1}" for i, j in enumerate(row.matching)),
+            "total at α = 0": row.before,
+            f"total at α = {_alpha_text(alpha)}": row.after,
+            "difference": row.after - row.before,
+        }
+        for row in rows
+    ]
+    totals = pd.DataFrame(table).round(4)
+    # The display alone: numbers stay numbers, to the right and sorted as such.
+    shown = totals.style.format(lambda cell: cell if isinstance(cell, str) else true_minus(f"{cell:.4f}"))
+    st.dataframe(shown, hide_index=True)
 
 
 def _curve_table(study: AlphaStudy, metric: str) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlencode, urlsplit, urlunsplit
 from xml.etree import ElementTree
 
@@ -58,9 +58,12 @@ def bars_note(names: Iterable[str]) -> str:
     return f"{intervals} Dotted lines: chance levels."
 
 
-def chart(figure: go.Figure, alt: str, key: str | None = None) -> None:
+def chart(
+    figure: go.Figure, alt: str, key: str | None = None, height: Literal["content", "stretch"] = "content"
+) -> None:
+    """A figure of the page. height : `stretch` where the style has it, which may give a phone less."""
     config = {**CHART, "toImageButtonOptions": {"format": "svg", "filename": key or "crossmatch"}}
-    st.plotly_chart(figure, config=config, alt=alt, key=key)
+    st.plotly_chart(figure, height=height, config=config, alt=alt, key=key)
 
 
 def export_section(

@@ -261,7 +261,7 @@ class ValidatedAlpha(NamedTuple):
         mean, std = _mean_and_sd(self.values - self.zero)
         does, points = "gains" if mean >= 0 else "loses", f"{_pct(abs(mean))} points of {label}"
         quoted = f"quote this (± {_pct(std)}, SD of ten splits)"
-        line = f"On groups that did not choose it the best α {does} {points}: {quoted}."
+        line = f"Chosen on one half of the data, α {does} {points} on the other: {quoted}."
         return {"metric": metric, "mean": round(mean, _KEPT), "std": round(std, _KEPT), "line": line}
 
     def record(self) -> dict[str, Any]:
