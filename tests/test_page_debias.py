@@ -690,6 +690,7 @@ def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
 def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_to_be_probable(monkeypatch):
     """Above alpha 0.4 it fixes 20 groups and breaks 4; five others share a caption, so that one cluster of five that
     was not drawn might lose more than all these gain."""
+    from core.cli._alpha_text import _helps
     from ui.debias_alpha import _conclusion, _how_sure, _tuned_text, _why_only_probably
 
     groups = (
@@ -713,8 +714,16 @@ def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_t
         _conclusion(study, "text_score")
         == f"Removing the language prior probably helps here (p = {found.signs:.2g})."
     )
+    # The command said “likely, but not proven” of it: its record had no power of the test.
+    row = study.record()["metrics"]["text_score"]
+    assert row["best"]["verdict"] == _conclusion(study, "text_score")
+    printed = _helps(row["best"], row["alpha_0"], row["best"])
+    assert printed.startswith(f"{_conclusion(study, 'text_score')[:-1]}: the best is +8.00 points")
+    assert "proven" not in printed.partition(";")[0]
     # Where the stricter test proves more than half of such gains, that it does not prove this one is said.
     monkeypatch.setattr(AlphaStudy, "_strict_power", lambda self, metric: 0.5)
+    row = study.record()["metrics"]["text_score"]
+    assert "probably helps here (not proven): " in _helps(row["best"], row["alpha_0"], row["best"])
     assert _conclusion(study, "text_score") == "Removing the language prior probably helps here (not proven)."
     both = _why_only_probably(study, "text_score")
     assert both.startswith("**Probably, but not proven:** ") and both.endswith(", does not prove it.")

@@ -20,6 +20,7 @@ from core.base.text import (
     _signed_range,
     counted,
 )
+from core.debiasing._verdicts import _cannot_decide, _conclusion, _harm
 from core.debiasing.curves import _alpha_text, _around_text, _edge_text, _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
 from core.exchange.layouts import _Latex, _raised, latex_table, text_table_latex
@@ -29,7 +30,7 @@ from core.figures.text import escape_markdown
 from core.groups import Group, GroupSet
 from core.metrics.group_metrics import GroupData
 from core.metrics.groups import METRICS, TEXT_SCORE, chance, metrics_of_shape
-from core.metrics.statistics import _SETS, Comparison, compare
+from core.metrics.statistics import _SETS, Comparison
 from ui.cached import cached_on
 from ui.chart_clicks import clicked_point
 from ui.debias import CAPTIONER, FIRST_SET, PAGE, RETRIEVAL, DebiasInputs, keep_in_view, shipped_retrieval
@@ -443,40 +444,6 @@ def _shortcuts(study: AlphaStudy, metric: str) -> dict[str, float]:
     }
 
 
-def _conclusion(study: AlphaStudy, metric: str) -> str:
-    """One sentence: removing the prior helps, makes no difference or harms, or these groups cannot tell; where a part
-    of it and all of it do different things, both."""
-    found = study.verdict(metric)
-    if found.too_few:
-        return (
-            f"These {len(study.scores)} groups are too few to tell whether removing the language prior helps."
-        )
-    if not _gains(study, metric):
-        harms = _harm(study, metric) is not None
-        does = (
-            "does not help here, and removing all of it (α = 1) harms"
-            if harms
-            else "makes no difference here"
-        )
-        return f"Removing the language prior {does}."
-    here = "" if (harms := _harm(study, metric) is not None) else " here"
-    does = f"makes no clear difference{here}"
-    if found.helps or found.probably:
-        # “Not proven” by a test that could hardly prove such a gain says nothing of the gain.
-        sure = _p_said(found.sign_p) if _cannot_decide(study, metric) else "not proven"
-        does = "helps here" if found.helps else f"probably helps here ({sure})"
-    if harms:
-        return f"Removing part of the language prior {does}; removing all of it harms."
-    return f"Removing the language prior {does}."
-
-
-def _harm(study: AlphaStudy, metric: str) -> Comparison | None:
-    """All of the prior removed against none of it, where that loses more than luck alone would; else None."""
-    none, whole = (study.evaluation(alpha).outcomes[metric].value for alpha in (0.0, 1.0))
-    change = compare(none, whole, study.clusters)
-    return change if (change.clustered or change).high < 0 else None
-
-
 def _why_harm(study: AlphaStudy, metric: str) -> str:
     """Where all of the prior removed harms, and makes rare sentences win, that it does, as counts; else ""."""
     if _harm(study, metric) is None or study.truth.shape[1] != study.shape[0]:
@@ -547,11 +514,6 @@ def _why_only_probably(study: AlphaStudy, metric: str) -> str:
     if _cannot_decide(study, metric):
         return f"**Why only probably?** L{luck[1:]}{stricter} cannot decide with these groups."
     return f"**Probably, but not proven:** {luck}{stricter} does not prove it."
-
-
-def _cannot_decide(study: AlphaStudy, metric: str) -> bool:
-    """Whether the stricter test would prove a gain like this one on less than half of such sets."""
-    return study._strict_power(metric) < 0.5
 
 
 def _how_sure(study: AlphaStudy, metric: str) -> str:

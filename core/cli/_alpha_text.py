@@ -163,7 +163,9 @@ def _helps(best: Mapping[str, Any], zero: Mapping[str, Any], found: Mapping[str,
     elif best["gain"]["difference"] > 0:
         not_found = f"over all alphas tried its gain may be luck (p = {luck})"
     known = {True: "alpha helps", False: not_found, None: "cannot tell whether alpha helps"}
-    return f"{known[best['better_than_0']]}: {most}{tests}; {best['says']}"
+    # Of groups in the words of the page; images of a retrieval set have none.
+    verdict = best.get("verdict", known[best["better_than_0"]]).removesuffix(".")
+    return f"{verdict}: {most}{tests}; {best['says']}"
 
 
 def _holm_line(record: Mapping[str, Any]) -> list[str]:

@@ -21,6 +21,7 @@ from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.text import _KEPT, _pct, p_digits
 from core.debiasing import curves
+from core.debiasing._verdicts import _conclusion
 from core.debiasing.curves import AlphaCurve, BestAlpha, ValidatedAlpha, _mean_and_sd
 from core.debiasing.debias import _rounding_of, check_prior, debias, group_prior, prior_from_samples
 from core.groups import check_truth
@@ -467,6 +468,8 @@ class AlphaStudy:
         found = self.evaluation(best.alpha).metrics[name]
         tuned = {"label": TUNED_PER_ROW, "alpha": best.alpha, "alpha_low": best.low, "alpha_high": best.high}
         tuned |= gain.record()
+        if name in self._movable:
+            tuned["verdict"] = _conclusion(self, name, gain)
         of_table = {"label": TUNED_ON_TEST, "alpha": alpha, **self.evaluation(alpha).metrics[name].record()}
         return {
             "depends_on_alpha": self.depends(name),

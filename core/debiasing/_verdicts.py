@@ -1,0 +1,55 @@
+"""Whether removing the language prior helps, in one sentence: the same on the page and of the command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.base.text import _p_said
+from core.metrics.statistics import Comparison, compare
+
+if TYPE_CHECKING:
+    from core.debiasing.study import AlphaStudy, _BestGain
+
+
+def _conclusion(study: AlphaStudy, metric: str, found: _BestGain | None = None) -> str:
+    """One sentence: removing the prior helps, makes no difference or harms, or these groups cannot tell; where a part
+    of it and all of it do different things, both.
+
+    found : the gain as corrected for all that it is shown with; by default `AlphaStudy.verdict`.
+    """
+    found = study.verdict(metric) if found is None else found
+    if found.too_few:
+        return (
+            f"These {len(study.scores)} groups are too few to tell whether removing the language prior helps."
+        )
+    harms = _harm(study, metric) is not None
+    if not found.gain.difference > 0:
+        does = (
+            "does not help here, and removing all of it (α = 1) harms"
+            if harms
+            else "makes no difference here"
+        )
+        return f"Removing the language prior {does}."
+    here = "" if harms else " here"
+    does = f"makes no clear difference{here}"
+    if found.helps or found.probably:
+        # “Not proven” by a test that could hardly prove such a gain says nothing of the gain.
+        sure = "not proven"
+        if found.probably and _cannot_decide(study, metric):
+            sure = _p_said(found.sign_p)
+        does = "helps here" if found.helps else f"probably helps here ({sure})"
+    if harms:
+        return f"Removing part of the language prior {does}; removing all of it harms."
+    return f"Removing the language prior {does}."
+
+
+def _harm(study: AlphaStudy, metric: str) -> Comparison | None:
+    """All of the prior removed against none of it, where that loses more than luck alone would; else None."""
+    none, whole = (study.evaluation(alpha).outcomes[metric].value for alpha in (0.0, 1.0))
+    change = compare(none, whole, study.clusters)
+    return change if (change.clustered or change).high < 0 else None
+
+
+def _cannot_decide(study: AlphaStudy, metric: str) -> bool:
+    """Whether the stricter test would prove a gain like this one on less than half of such sets."""
+    return study._strict_power(metric) < 0.5
