@@ -20,9 +20,9 @@ from core.base.text import (
     _signed_range,
     counted,
 )
-from core.debiasing._verdicts import _cannot_decide, _conclusion, _harm
 from core.debiasing.curves import _alpha_text, _around_text, _edge_text, _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
+from core.debiasing.verdicts import _cannot_decide, _conclusion, _harm
 from core.exchange.layouts import _Latex, _raised, latex_table, text_table_latex
 from core.figures import alpha as figures
 from core.figures import group_html

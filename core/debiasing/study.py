@@ -21,9 +21,9 @@ from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.text import _KEPT, _pct, p_digits
 from core.debiasing import curves
-from core.debiasing._verdicts import _conclusion
 from core.debiasing.curves import AlphaCurve, BestAlpha, ValidatedAlpha, _mean_and_sd
 from core.debiasing.debias import _rounding_of, check_prior, debias, group_prior, prior_from_samples
+from core.debiasing.verdicts import _conclusion
 from core.groups import check_truth
 from core.matching.groups import MAX_ENUMERATED, check_scores
 from core.metrics import statistics
