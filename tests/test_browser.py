@@ -1555,20 +1555,6 @@ def test_on_a_phone_the_figure_over_alpha_its_slider_and_what_that_gives_are_on_
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_on_a_phone_the_field_of_views_opens_a_view_and_back_leaves_it(visit):
-    page = visit("/Debias?model=builtin/blip-caption&set=scenes/triples", width=390, height=844)
-    page.locator(".st-key-alpha-curve .main-svg").first.wait_for()
-    settle(page)
-    page.locator(".st-key-view-on-a-phone").get_by_role("combobox").click()
-    page.get_by_role("option", name="Language prior").click()
-    page.get_by_role("heading", name="How likely the captions are as text").wait_for()
-    page.wait_for_url(re.compile("view=Language"))
-    settle(page)
-    page.go_back()
-    page.locator(".st-key-alpha-curve .main-svg").first.wait_for()
-    page.locator(".st-key-view-on-a-phone").get_by_text("View 1 of 7: Move alpha").wait_for()
-
-
 def test_on_a_phone_a_group_of_debias_stands_below_its_heading_and_comes_into_sight_when_it_is_chosen(visit):
     """Pictures, captions and matrices stood above their heading, and those of a group that its button had chosen off
     the screen."""
