@@ -9,11 +9,13 @@ from core.runs import engine
 from core.runs.store import RunStore
 from core.ttm._ledger import PARTS
 from core.ttm.run import LedgerRun, TTMRun
+from ui.ledger import _beyond
 
 TTM, RUNS = "pages/4_Test-Time_Matching.py", "pages/9_Runs.py"
 MAIN = ("metric", "bijections", "training")
 SMALL = {"iterations": 1, "epochs": 1}
 TITLE = "Where does the gain come from?"
+QUESTIONS = ("Beyond luck?", "Beyond controls?", "Costs elsewhere?")
 
 
 @pytest.fixture
@@ -86,3 +88,39 @@ def test_a_public_server_starts_no_controls(app, file, monkeypatch):
     test = app(TTM, run=run)
     assert "too many for this server" in text(test)
     assert not [b for b in test.button if b.label == "Run the controls"]
+
+
+def test_a_box_answers_whether_a_run_is_beyond_luck_and_controls_and_what_it_costs(app, file):
+    """All three were said, in six places of four screens."""
+    store = RunStore()
+    run = finish(store, "of a file", TTMRun.of_file(file, options=SMALL))
+    lines = [m.value for m in app(TTM, run=run).markdown if m.value.startswith(QUESTIONS)]
+    assert [line.partition("?")[0] for line in lines] == ["Beyond luck", "Beyond controls", "Costs elsewhere"]
+    assert "GroupMatch was 100" in lines[0]  # of this file, so that it could not rise
+    assert "**Not measured:** it takes" in lines[1] and "this file alone" in lines[2]
+    job = LedgerRun.read({**store.get(run).config, "ledger": store.get(run).config["ttm"], "group": None})
+    controls = finish(store, "controls", job)
+    test = app(TTM, run=run)
+    (line,) = (m.value for m in test.markdown if m.value.startswith("Beyond controls?"))
+    assert "of 5 controls" in line.replace("\u00a0", " ") and "Not measured" not in line
+    fine(button(test, "Open the controls").click().run())
+    assert test.session_state["run"] == controls
+
+
+@pytest.mark.parametrize(
+    ("beyond", "word", "closest"),
+    [
+        ([(8.0, 1.4, 14.5), (20.7, 14.5, 26.5)], "Yes", "+8.0"),
+        ([(8.0, 1.4, 14.5), (5.0, -0.1, 9.9)], "Not proven", "+5.0"),  # one that it does not beat is enough
+        ([(8.0, 1.4, 14.5), (-5.0, -9.0, -1.0)], "No", "−5.0"),
+    ],
+)
+def test_a_run_is_beyond_controls_where_it_clearly_beats_each_of_them(beyond, word, closest):
+    rows = [
+        {"name": name, "kind": "control", "label": name,
+         "beyond": dict(zip(("difference", "low", "high"), ends, strict=True))}
+        for name, ends in zip(("random-matchings", "other-images"), beyond, strict=True)
+    ]  # fmt: skip
+    found, said = _beyond({"rows": rows})
+    assert found == word and said.replace("\u00a0", " ").replace("\u2060", "").startswith(f"{closest} points")
+    assert _beyond({"rows": []})[0] == "Not measured"

@@ -615,13 +615,16 @@ def test_a_watched_run_that_has_ended_compares_its_ends_once(app, made, monkeypa
 
 
 def test_no_sentence_is_lost_where_the_first_one_stands_above_the_curves_and_the_others_below(app, made):  # noqa: F811
-    run = RunStore().get(made.seeds[0])
-    first, further = ttm_run.change_sentences(ttm_run.run_changes(run))
-    assert len(first) >= 1 and first[0].startswith("**GroupMatch ")
+    changed = ttm_run.run_changes(RunStore().get(made.seeds[0]))
     test = app(TTM, run=made.seeds[0])
     said = [each.value.replace("\u00a0", " ") for each in test.markdown]
-    at = [next(i for i, each in enumerate(said) if line[:30] in each) for line in (first[0], further[0])]
-    assert at[0] < at[1] and sum(each.count(first[0][:30]) for each in said) == 1
+    (_, _), *further = _changes_told(changed)
+    first = f"GroupMatch {_signed(changed['GroupMatch'].difference)} points".replace("-", "−")
+    at = [next(i for i, each in enumerate(said) if line[:30] in each) for line in (first, further[0][0])]
+    assert at[0] < at[1] and said[at[0]].startswith("Beyond luck? **")
+    assert (
+        sum("GroupMatch is not shown" in each or "GroupMatch rises" in each for each in said) == 0
+    )  # said once
 
 
 def test_simplematch_shows_its_three_numbers(app, made):  # noqa: F811
@@ -642,7 +645,8 @@ def test_a_transfer_check_keeps_both_parts_apart(app, made):  # noqa: F811
         for part in ("adapted", "untouched")
         for name in (METRICS[key].label for key in headline_metrics())
     ]
-    assert "**GroupMatch, untouched groups " in text(test)
+    (line,) = (each.value for each in test.markdown if each.value.startswith("Beyond luck?"))
+    assert "GroupMatch, adapted groups" in line and "GroupMatch, untouched groups" in line
 
 
 def test_page_report_latex_and_commands_have_one_sentence_on_two_seeds(app, made, monkeypatch):  # noqa: F811
@@ -1314,7 +1318,7 @@ def test_a_finished_run_says_that_it_is_one_seed_and_what_another_would_have(app
         f"+{mean - reach:.1f} to +{mean + reach:.1f} points of GroupMatch, by runs of this set that were measured "
         f"before (mean of 4 measured: +{mean:.1f}; this one is inside of that). Add seeds and quote their mean."
     )
-    assert told in said and "This is the metric that counts." in said and "to quote" not in said
+    assert told in said and "corrected p < 0.001). One seed." in said and "to quote" not in said
     assert "Forecast from the scores" not in said  # a second one, "-6 to +14 points", of which it was outside
     assert told in given[-1]["report"]().decode()
     job = TTMRun.of("scenes/left-right", "builtin/clip")

@@ -20,6 +20,7 @@ from core.runs.store import Run, RunStore
 from ui.export import chart
 from ui.formatting import _and, anchor, p_text, progress_bar, true_minus, unbroken
 from ui.page import show_errors
+from ui.three_answers import COST, NOT_MEASURED, NOT_PROVEN, YES, Answer
 
 TITLE = "What adaptation costs"
 _EXPLANATION = (
@@ -28,6 +29,9 @@ _EXPLANATION = (
     "and 92 % with 5 % of its training data besides."
 )
 
+_MEASURES = (
+    "Evaluates the model and its base on every set here that it was not adapted on; scores are cached."
+)
 _LEGEND = (
     "Filled dot: the interval leaves 0 out; hollow: it does not. Each interval stands for itself: of 20 sets without a "
     "change, about one is filled by luck."
@@ -35,41 +39,58 @@ _LEGEND = (
 
 
 def forgetting_section(store: RunStore, run: Run) -> None:
-    """The table and its figure; a button as long as nobody has measured it."""
-    if run.status != "finished" or run.config.get("embeddings"):
-        return
-    st.header(TITLE, anchor=anchor(TITLE))
-    table = cached_table(store.folder(run.id))
-    if table is None:
-        sets = unadapted_sets(str(run.config["benchmark"]))
-        st.caption(
-            f"Evaluates the model and its base on the {len(sets)} available sets that it was not adapted on; "
-            "takes about a minute, scores are cached."
-        )
-        if is_public():
-            st.caption("Run Crossmatch on your own machine to measure it.")
-            return
-        place = st.empty()
-        if not place.button("Measure it now", icon=":material/balance:", key=f"cost-{run.id}"):
-            return
+    """The table and its figure; nothing as long as nobody has measured it, which the box of answers offers."""
+    if is_measured(store, run):
+        st.header(TITLE, anchor=anchor(TITLE))
+        table = cached_table(store.folder(run.id))
+        assert table is not None
+        show(table, f"cost-{run.id}")
+
+
+def is_measured(store: RunStore, run: Run) -> bool:
+    """Whether it is known what a finished run costs elsewhere."""
+    table = None if run.config.get("embeddings") else cached_table(store.folder(run.id))
+    return run.status == "finished" and table is not None and not table.empty
+
+
+def cost_answer(store: RunStore, run: Run, of: str = "") -> Answer:
+    """Whether a run has made its model worse on other sets, for the box of answers. of : which seed it is."""
+    if run.config.get("embeddings"):
+        return Answer(COST, NOT_MEASURED, "its two maps score this file alone.")
+    if is_measured(store, run):
+        return measured_answer(store.folder(run.id), of)
+    if run.status != "finished":
+        return Answer(COST, NOT_MEASURED, "the run has not finished, so there is no model yet.")
+    if is_public():
+        return Answer(COST, NOT_MEASURED, "run Crossmatch on your own machine to measure it.")
+    sets = counted(len(unadapted_sets(str(run.config["benchmark"]))), "set")
+    return Answer(COST, NOT_MEASURED, f"{of}{sets}, a minute.", lambda: _measure(run))
+
+
+def _measure(run: Run) -> None:
+    """The button that measures it."""
+    place = st.empty()
+    if place.button("Measure it now", icon=":material/balance:", key=f"cost-{run.id}", help=_MEASURES):
         with show_errors():
             run_table(run.id, progress=progress_bar(place, "Measuring"))
             st.rerun()
-        return
-    show(table, f"cost-{run.id}")
 
 
-def measured_line(folder: Path) -> str:
-    """`What adaptation costs: clearly worse on triples (−21.0); ...`, of a run's folder, by the metric that the section
-    opens with; "" where nobody has measured it yet."""
+def measured_answer(folder: Path, of: str = "") -> Answer:
+    """What was measured of a run, from its folder: on how many sets it is clearly worse, and where the most."""
     table = cached_table(folder)
-    if table is None or table.empty:
-        return ""
+    assert table is not None
     data = figures.cost_data(table, GROUP_MATCH)
-    said = _verdict(data)
-    return unbroken(
-        f"On {counted(len(data.sets), 'other set')}, points of GroupMatch: {said[0].lower()}{said[1:]}"
+    difference, low, high = (each[0] for each in (data.difference, data.low, data.high))
+    sets = counted(len(data.sets), "other set")
+    worst = int(np.argmin(np.where(high < 0, difference, np.inf) if (high < 0).any() else difference))
+    most = (
+        f"{data.sets[worst].removeprefix('scenes/')}: {_signed(difference[worst])} points of GroupMatch "
+        f"(95 % interval {_signed_range(low[worst], high[worst])})"
     )
+    if (high < 0).any():
+        return Answer(COST, YES, f"{of}clearly worse on {int((high < 0).sum())} of {sets}, most on {most}.")
+    return Answer(COST, NOT_PROVEN, f"{of}clearly worse on none of {sets}; lowest on {most}.")
 
 
 def _verdict(data: Any) -> str:

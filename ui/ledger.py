@@ -15,7 +15,7 @@ from core import figures
 from core.base.errors import InputError
 from core.base.paths import assets
 from core.base.public_mode import is_public
-from core.base.text import _pct, _signed, _signed_range
+from core.base.text import _pct, _signed, _signed_range, counted
 from core.figures.text import escape_markdown, metric_line
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
@@ -26,6 +26,8 @@ from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
 from ui.formatting import anchor, exact_differences_once, interval_to_quote, true_minus, unbroken
 from ui.runs import live_section, open_run, run_groups, settings_line
+from ui.three_answers import CONTROLS as QUESTION
+from ui.three_answers import NO, NOT_MEASURED, NOT_PROVEN, YES, Answer
 
 TITLE = "Where does the gain come from?"
 PARTS = "Part by part, and what no part says"
@@ -53,14 +55,12 @@ CONTROL_LABELS = {
 
 
 def gain_section(store: RunStore, run: Run) -> None:
-    """Of a run with results: its parts, and the way to the controls; nothing where a ledger does not explain it."""
+    """Of a run with results: its parts; nothing where a ledger does not explain it. The box of answers leads to the
+    controls."""
     found = gain_record(run)
-    if found is None:
-        return
-    st.header(TITLE, anchor=anchor(TITLE))
-    draw(found, f"ledger-{run.id}")
-    st.markdown(CONTROLS)
-    _offer_controls(store, run)
+    if found is not None:
+        st.header(TITLE, anchor=anchor(TITLE))
+        draw(found, f"ledger-{run.id}")
 
 
 def gain_record(run: Run) -> dict[str, Any] | None:
@@ -72,21 +72,57 @@ def gain_record(run: Run) -> dict[str, Any] | None:
         return None
 
 
-def _offer_controls(store: RunStore, run: Run) -> None:
-    """The ledger of a run's settings where there is one already, else the button that starts it."""
+def controls_answer(store: RunStore, run: Run, of: str = "") -> Answer:
+    """Whether a run gains more than its controls do, for the box of answers. of : which of several seeds it is.
+
+    It has to beat each of them, so that no p is corrected: the one that it beats by the least decides.
+    """
     if run.kind != "ttm":
-        st.caption("They are runs of test-time matching; SimpleMatch has none.")
-        return
+        return Answer(QUESTION, NOT_MEASURED, "SimpleMatch has no controls.")
+    if gain_record(run) is None:
+        return Answer(QUESTION, NOT_MEASURED, "there are none for this kind of run.")
     job = LedgerRun.read({**run.config, "ledger": run.config["ttm"], "group": None})
     there = next((r for r in store.list(LedgerRun.kind) if LedgerRun.read(r.config).key == job.key), None)
+    runs = counted(job.total // job.settings.iterations, "run")
     if there is not None:
-        st.button("Open the controls", on_click=open_run, args=(there.id,), icon=":material/balance:")
-    elif is_public():
-        st.caption(
-            f"They take {job.total // job.settings.iterations} runs, too many for this server; those of the built-in "
-            "sets were measured and are shown where a run is set up."
-        )
-    elif st.button("Run the controls", icon=":material/balance:"):
+        word, said = _beyond(_record(there.id, there.done, there.attempt, there)) if there.done else _UNKNOWN
+        return Answer(QUESTION, word, f"{of}{said}", lambda: _open_controls(there))
+    if is_public():
+        said = f"{runs}, too many for this server; those of built-in sets are shown where a run is set up."
+        return Answer(QUESTION, NOT_MEASURED, said)
+    return Answer(QUESTION, NOT_MEASURED, f"{of}it takes {runs}.", lambda: _start_controls(store, run, job))
+
+
+_UNKNOWN = NOT_MEASURED, "the controls have not come to their end."
+
+
+def _beyond(record: Mapping[str, Any]) -> tuple[str, str]:
+    """Word and number of the run against the control that leaves it the least."""
+    rows = [row for row in record["rows"] if row["kind"] == "control" and row["beyond"]]
+    if not rows:
+        return _UNKNOWN
+    ends = {row["name"]: row["beyond"].get("clustered") or row["beyond"] for row in rows}
+    least = min(rows, key=lambda row: ends[row["name"]]["low"])
+    clearly = all(each["low"] > 0 for each in ends.values())
+    word = YES if clearly else NO if any(each["high"] < 0 for each in ends.values()) else NOT_PROVEN
+    if word == NO:
+        least = min(rows, key=lambda row: ends[row["name"]]["high"])
+    name = CONTROL_LABELS.get(least["name"], least["label"])
+    return (
+        word,
+        f"{points_text(least['beyond'])} against the closest of {counted(len(rows), 'control')}, “{name}”.",
+    )
+
+
+def _open_controls(there: Run) -> None:
+    # No callback: the box stands in a fragment, which alone a callback would draw anew.
+    if st.button("Open the controls", icon=":material/balance:", help=CONTROLS):
+        open_run(there.id)
+        st.rerun()
+
+
+def _start_controls(store: RunStore, run: Run, job: LedgerRun) -> None:
+    if st.button("Run the controls", icon=":material/balance:", help=CONTROLS):
         open_run(start(store, f"Ledger: {run.title}", job).id)
         st.rerun()
 

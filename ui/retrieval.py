@@ -36,10 +36,11 @@ from core.scoring.cache import ScoreCache
 from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieval
 from ui import choices
 from ui.export import chart, export_section
-from ui.forgetting import measured_line
+from ui.forgetting import cost_answer
 from ui.formatting import progress, swipe_hint, true_minus, unbroken
 from ui.images import enlargeable_image
 from ui.loaders import LazyScorer, model_source
+from ui.three_answers import LUCK, NO, NOT_PROVEN, YES, Answer, three_answers
 from ui.trained import in_words, known_models
 
 POOLS = {
@@ -368,35 +369,28 @@ def metric_lines(found: RetrievalEvaluation, metric: str) -> list[str]:
 
 
 def result(run: Run, steps: Sequence[dict[str, Any]]) -> None:
-    """What a run has done to Cola mAP on the test queries, in one sentence; nothing before that is measured."""
+    """What a run has done to Cola mAP on the test queries, and what it costs elsewhere; nothing before that is
+    measured. It was trained with labels, so that there is no control of pseudo-labels to ask for."""
     first, last = _test_ends(steps)
     if not first or not last:
         return
     was, now = (each["retrieval"][COLA_MAP]["all"] for each in (first, last))
     change = paired_changes(run.id, run.done, run.attempt, run).get((COLA_MAP, "all"))
-    said, interval = (
+    points, interval = (
         f"{_signed(_change_in_points(was['value'], now['value']))} points",
         "no paired interval",
     )
-    verdict = "Changed"
+    word = NOT_PROVEN
     if change is not None:
-        better = change.low > 0
-        verdict = (
-            "Better"
-            if better
-            else "Worse"
-            if change.high < 0
-            else "These queries cannot tell whether it is better"
-        )
+        word = YES if change.low > 0 else NO if change.high < 0 else NOT_PROVEN
         interval = f"paired 95 % interval {_signed_range(change.low, change.high)}"
+    said = f"Cola mAP {points} ({interval}) on {counted(last['queries'], 'test query')}."
+    three_answers([Answer(LUCK, word, said), cost_answer(RunStore(), run)])
     sentence = (
-        f"**{verdict} on the {last['queries']} test queries: Cola mAP {_pct(now['value'])} % after training, "
-        f"{_pct(was['value'])} % before ({said}, {interval}).** Chance {_pct(now['chance'])} %; "
-        f"{counted(now['ties'], 'query')} tied after, {was['ties']} before. Before is "
+        f"Cola mAP {_pct(now['value'])} % after training, {_pct(was['value'])} % before; chance "
+        f"{_pct(now['chance'])} %; {counted(now['ties'], 'query')} tied after, {was['ties']} before. Before is "
     )
-    st.markdown(unbroken(true_minus(sentence)) + f"{escape_markdown(run.config['model'])} as it was.")
-    if cost := measured_line(RunStore().folder(run.id)):
-        st.caption(cost)
+    st.caption(unbroken(true_minus(sentence)) + f"{escape_markdown(run.config['model'])} as it was.")
 
 
 def _test_ends(steps: Sequence[dict[str, Any]]) -> tuple[Any, Any]:

@@ -259,14 +259,14 @@ def live_section(
     draw: Callable[[Sequence[Run], Sequence[Records]], None],
     waiting: str,
     before: Callable[[Sequence[Run], str], None] | None = None,
-    verdict: Callable[[Sequence[Run]], str] | None = None,
+    verdict: Callable[[Sequence[Run]], None] | None = None,
 ) -> None:
     """Status, controls and whatever grows of some runs, as long as one of them lives; and after that, until one of them
     is resumed in another tab or by a command.
 
     draw : gets the runs and the records of each. waiting : what is said before any of them has one.
     before : shows that in a place of its own, among what will grow.
-    verdict : what came out, in one sentence of Markdown, where the bar of runs that were watched stood; "" for nothing.
+    verdict : draws what came out below status and controls, and while a run works what will come there.
     """
     ids, live = [run.id for run in runs], any(run.live for run in runs)
     st.fragment(_live_section, run_every=1.0 if live else None)(ids, live, draw, waiting, before, verdict)
@@ -289,12 +289,11 @@ def _live_section(
             st.rerun()
         if any(run.live for run in runs):
             st.session_state[WATCHED] = ids[0]
-        # The place of the bar is kept for the verdict alone: where that stands below, it would be blank.
+        # The place of the bar is kept for the verdict, which is higher.
         with st.container(key="watched-controls" if verdict is not None and is_watched(ids[0]) else None):
             controls(store, runs)
-            ended = is_watched(ids[0]) and not any(run.live for run in runs)
-            if ended and verdict is not None and (said := verdict(runs)):
-                st.markdown(unbroken(said))
+            if verdict is not None:
+                verdict(runs)
         if all(run.status == "queued" for run in runs) and runs_before(store, runs):
             waiting = f"This run begins when the one before it has ended. {waiting}"
         if any(steps):

@@ -36,12 +36,11 @@ from core.ttm.explain import GLOBAL, explain, group_history_text
 from core.ttm.forecast import Forecast
 from core.ttm.records import (
     _MEMORISED,
+    _ONE_SEED,
     _SEED_OF_SEVERAL,
     _at_ceiling,
-    _change_told,
     _changes_of_every_metric,
     _changes_told,
-    _gain_first,
     _one_seed_told,
     _rise_told,
     _what_rises_mean,
@@ -52,11 +51,12 @@ from core.ttm.run import SimpleMatchRun, adaptation
 from core.ttm.seeds import SeedGroup, _is_seedless
 from ui.export import chart, csv_button, export_section, picture_buttons
 from ui.forgetting import TITLE as COSTS
-from ui.forgetting import measured_line
+from ui.forgetting import cost_answer
+from ui.forgetting import is_measured as cost_is_measured
 from ui.formatting import anchor, contents_line, exact_differences_once, p_text, true_minus, unbroken
 from ui.images import draw_group, group_row
 from ui.ledger import TITLE as GAIN
-from ui.ledger import gain_record, gain_section
+from ui.ledger import controls_answer, gain_record, gain_section
 from ui.loaders import evaluate
 from ui.runs import (
     before_and_after,
@@ -69,6 +69,7 @@ from ui.runs import (
     what_ran,
 )
 from ui.selection import group_title, page_button, whole_set
+from ui.three_answers import luck, not_yet, three_answers
 from ui.ttm_example import measured_gains
 from ui.uploads import upload_of
 
@@ -105,7 +106,7 @@ PANELS = {
 def view(store: RunStore, run_id: str, files: DeltaGenerator) -> None:
     """A run: live or over. files : the place of what is taken away."""
     run = store.get(run_id)
-    live_section([run], _growing, _WAITING, _axes, _verdict)
+    live_section([run], _growing, _WAITING, _axes, _answers)
     steps = store.steps(run_id)
     if not run.live and run.done:
         changes(store, run)
@@ -145,7 +146,7 @@ def _sections(run: Run) -> list[str]:
 
     measured = run.done and run_groups(run.id, run.config).truth is not None
     explained = measured and gain_record(run) is not None
-    costs = not run.config.get("embeddings")
+    costs = cost_is_measured(RunStore(), run)
     return [CHANGED] * bool(measured) + [GAIN] * explained + [ADAPTED] + [COSTS] * costs
 
 
@@ -174,22 +175,20 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     (run,), (records,) = runs, steps
     compared = {} if run.live or not run.done else run_changes(run)
     watched = is_watched(run.id)  # of one that is watched while it ends the curves stay where they are
-    first = [] if watched or not compared else change_sentences(compared)[0]
-    if first:
-        st.markdown(unbroken(true_minus("  \n".join(first))))
     warning = divergence(records, run.config)
-    with st.container(key="came-out"):  # where a phone has curves and cards before the sentences
+    with st.container(key="came-out"):  # where a phone has curves and cards before the links
         if not watched:
             with st.container(key="told-further"):
-                _came_out(run, records, compared)
+                _links(run)
         if warning:
             st.warning(escape_markdown(warning), icon=":material/trending_down:")
         curves_and_cards(run, records)
         if watched:
-            _came_out(run, records, compared)
+            _links(run)
     # What changed comes soon after the curves: on a phone these lines alone took half a screen.
     with st.container() if run.live else st.expander(DETAILS):
         if compared:
+            _told_further(run, records, compared)
             change_tests(compared)
         told = RESULT if _at_ceiling(compared) else f"{RESULT} {_MEMORISED}"  # the verdict says the rest
         st.caption(f"{told} {CHANCE}{exact_differences_once('result')}")
@@ -204,34 +203,34 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
         st.info(escape_markdown(note), icon=":material/info:")
 
 
-def _came_out(run: Run, records: Sequence[Mapping[str, Any]], compared: Mapping[str, Comparison]) -> None:
-    """What else a run that is over has changed than its first sentence says, and links to the parts of its page."""
-    if compared:
-        first, further = change_sentences(compared)
-        # A run that was stopped while it was watched has no sentence where its bar was.
-        untold = first if is_watched(run.id) and run.status != "finished" else []
-        more = filter(None, (_ended_early(run, records), _of_one_seed(run, records)))
-        lines = [*untold, *further, *map(escape_markdown, more)]
-        if lines:
-            st.markdown(unbroken(true_minus("  \n".join(lines))))
+def _links(run: Run) -> None:
+    """To the parts of a finished run's page."""
     if run.status == "finished":
-        if cost := measured_line(RunStore().folder(run.id)):
-            st.caption(cost)
         contents_line(_sections(run))
 
 
-def _verdict(runs: Sequence[Run]) -> str:
-    """Of a finished run what changed in the metric to quote, and what a rise of GroupScore is worth; the rest stands
-    below the curves."""
-    (run,) = runs
-    compared = run_changes(run) if run.status == "finished" and run.done else {}
-    told = _first_said(compared)
-    return true_minus("  \n".join(head_and_rest([*told, *[("", _what_rises_mean(compared))] * bool(told)])))
+def _told_further(run: Run, records: Sequence[Mapping[str, Any]], compared: Mapping[str, Comparison]) -> None:
+    """What a run that is over has changed beside GroupMatch, which its box has, and what its one seed leaves open."""
+    said = METRICS[metrics.GROUP_MATCH].label, _what_rises_mean(compared)
+    told = [
+        (head, rest)
+        for head, rest in _changes_told(compared)
+        if not head.startswith(said[0]) and rest != said[1]
+    ]
+    more = filter(None, (_ended_early(run, records), _of_one_seed(run, records)))
+    lines = [*head_and_rest(told), *map(escape_markdown, more)]
+    st.markdown(unbroken(true_minus("  \n".join(lines))))
 
 
-def _first_said(compared: Mapping[str, Comparison]) -> list[tuple[str, str]]:
-    """The sentence that a run which was watched has where its bar was, in the order in which pages tell all."""
-    return [_change_told(*change) for change in _gain_first(compared).items()][:1]
+def _answers(runs: Sequence[Run]) -> None:
+    """The box above all details: while a run works its questions."""
+    (run,), store = runs, RunStore()
+    if run.live:
+        three_answers(not_yet())
+    elif run.done:
+        one = _ONE_SEED.partition(":")[0] + "." if _of_one_seed(run, store.steps(run.id)) else ""
+        first = luck(run_changes(run), one)
+        three_answers([first, controls_answer(store, run), cost_answer(store, run)])
 
 
 def _ended_early(run: Run, records: Sequence[Mapping[str, Any]]) -> str:
@@ -400,14 +399,6 @@ def _compared(run_id: str, done: int, attempt: int, every_metric: bool, _run: Ru
     parts = {side and f"{side} groups": mask for side, mask in measured_parts(_run, groups).items()}
     of = _changes_of_every_metric if every_metric else paired_changes
     return of(before, after, parts)
-
-
-def change_sentences(compared: Mapping[str, Comparison]) -> tuple[list[str], list[str]]:
-    """What a run that is over has changed, and whether that is more than noise, as Markdown: the sentences that stand
-    first, on the metric to quote and on what a rise is worth, as `_verdict` has them, and those on the others."""
-    told = _changes_told(compared)
-    meant = [each for each in told[1:] if each[1] == _what_rises_mean(compared)]
-    return head_and_rest([*told[:1], *meant]), head_and_rest([t for t in told[1:] if t not in meant])
 
 
 def head_and_rest(told: Sequence[tuple[str, str]]) -> list[str]:

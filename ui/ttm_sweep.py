@@ -38,7 +38,9 @@ from core.ttm.records import _MEMORISED, _SAME_SEEDS, SeedChange, _at_ceiling, _
 from core.ttm.run import RUNS, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, seed_of, summary
 from ui.export import chart, csv_button, export_section
+from ui.forgetting import cost_answer
 from ui.formatting import anchor, change_text, p_text, true_minus, unbroken, wide_table
+from ui.ledger import controls_answer
 from ui.runs import (
     evaluation_at,
     live_section,
@@ -48,6 +50,7 @@ from ui.runs import (
     settings_line,
     what_ran,
 )
+from ui.three_answers import luck, not_yet, three_answers
 from ui.ttm_run import (
     CHANCE,
     DETAILS,
@@ -58,6 +61,7 @@ from ui.ttm_run import (
     head_and_rest,
     measured_parts,
     report_of,
+    run_changes,
 )
 
 _HEIGHT = 340  # of the curves: on a laptop all of them stand on the first screen
@@ -71,7 +75,8 @@ RESULT = (
 def view(store: RunStore, group: str, files: DeltaGenerator) -> None:
     """All seeds of a group: live or over. files : the place of what is taken away."""
     runs = group_runs(store, group)
-    live_section(runs, _growing, "The curves appear once the first seed has been evaluated.")
+    waiting = "The curves appear once the first seed has been evaluated."
+    live_section(runs, _growing, waiting, verdict=_answers)
     steps = [store.steps(run.id) for run in runs]
     if not any(run.live for run in runs):
         changed_groups(complete(runs, steps))
@@ -168,13 +173,16 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     rows = summary(steps)
     whole = complete(runs, steps)
     found = changes(whole) if len(whole) > 1 else {}
-    verdict(found)
+    is_over = not any(run.live for run in runs)
+    if not is_over:
+        verdict(found)
     curves(runs, rows)
     result(runs, steps)
-    is_over = not any(run.live for run in runs)
     if found and is_over:
         st.caption(f"[See these groups](#{anchor(CHANGED)})")
     with st.expander(DETAILS) if is_over else st.container():
+        if is_over:
+            verdict(found)
         if whole:
             ceiling = _at_ceiling({label: change.mean for label, change in found.items()})
             st.caption(
@@ -183,6 +191,19 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
         verdict_details(found)
         settings_line(runs)
     table(runs, steps)
+
+
+def _answers(runs: Sequence[Run]) -> None:
+    """The box above all details. Controls and costs are of one seed, as a model is: of the first complete one."""
+    if any(run.live for run in runs):
+        three_answers(not_yet())
+        return
+    store = RunStore()
+    whole = complete(runs, [store.steps(run.id) for run in runs])
+    if whole:
+        first, found = whole[0], changes(whole) if len(whole) > 1 else run_changes(whole[0])
+        of = f"seed {seed_of(first)}, "
+        three_answers([luck(found), controls_answer(store, first, of), cost_answer(store, first, of)])
 
 
 def complete(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> list[Run]:

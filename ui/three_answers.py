@@ -1,0 +1,82 @@
+"""The box at the top of a run that is over: is its gain beyond luck, beyond controls, and does it cost elsewhere?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import streamlit as st
+
+from core.base.text import _p_said, _signed, _signed_range, counted
+from core.metrics.groups import GROUP_MATCH, METRICS
+from core.metrics.statistics import Comparison
+from core.ttm.records import SeedChange, _at_ceiling, _verdict_words, _what_rises_mean
+from ui.formatting import true_minus, unbroken
+
+YES, NO, NOT_PROVEN, NOT_MEASURED, NOT_YET = "Yes", "No", "Not proven", "Not measured", "Not yet"
+LUCK, CONTROLS, COST = "Beyond luck?", "Beyond controls?", "Costs elsewhere?"
+
+
+class Answer(NamedTuple):
+    """A line of the box."""
+
+    question: str
+    word: str  # one of the five above
+    said: str = ""  # its number; Markdown
+    offer: Callable[[], None] | None = None  # draws the one button that measures it, or leads to what did
+
+
+def three_answers(answers: Sequence[Answer]) -> None:
+    """The box, a line for each."""
+    with st.container(border=True, key="three-answers", gap="xsmall"):
+        for number, (question, word, said, offer) in enumerate(answers):
+            colon = ":" if said else ""
+            line = unbroken(true_minus(f"{question} **{word}{colon}** {said}".rstrip()))
+            if offer is None:
+                st.markdown(line)
+                continue
+            with st.container(horizontal=True, vertical_alignment="center", key=f"answer-{number}"):
+                st.markdown(line, width="content")
+                offer()
+
+
+def not_yet() -> list[Answer]:
+    """Of a run at work: what will be asked, so that the box has its place."""
+    return [Answer(question, NOT_YET) for question in (LUCK, CONTROLS, COST)]
+
+
+def luck(compared: Mapping[str, Comparison | SeedChange], note: str = "") -> Answer:
+    """Whether GroupMatch rose by more than chance explains, of a transfer check in each part.
+
+    compared : by label and part, of one run or of several seeds. note : a last sentence, of a single seed.
+    """
+    means = {label: each.mean if isinstance(each, SeedChange) else each for label, each in compared.items()}
+    own = METRICS[GROUP_MATCH].label
+    mains = {label: found for label, found in compared.items() if label.partition(",")[0] == own}
+    if not mains:
+        return Answer(LUCK, NOT_MEASURED, "these groups have no right answers to compare with.")
+    meant = _what_rises_mean(means)
+    if _at_ceiling(means):
+        return Answer(LUCK, NOT_PROVEN, meant)
+    lines = [(_word(found), _points(label, found)) for label, found in mains.items()]
+    (word, first), *others = lines
+    said = [first, *(f"**{word}:** {line}" for word, line in others), meant, note]
+    return Answer(LUCK, word, " ".join(filter(None, said)))
+
+
+def _word(found: Comparison | SeedChange) -> str:
+    words = _verdict_words(found.mean if isinstance(found, SeedChange) else found)
+    if isinstance(found, SeedChange) and found._is_undecided:
+        return NOT_PROVEN
+    return (
+        YES if "rises by" in words else NO if words.startswith(("falls by", "did not change")) else NOT_PROVEN
+    )
+
+
+def _points(label: str, found: Comparison | SeedChange) -> str:
+    """`GroupMatch +12.7 points (95 % interval +6.9 to +18.3, corrected p < 0.001).`"""
+    mean = found.mean if isinstance(found, SeedChange) else found
+    of = f" in the mean of {counted(len(found.gains), 'seed')}" if isinstance(found, SeedChange) else ""
+    p = _p_said(mean.p_value) if mean.p_holm is None else f"corrected {_p_said(mean.p_holm)}"
+    interval = f"95 % interval {_signed_range(mean.low, mean.high)}"
+    return f"{label} {_signed(mean.difference)} points{of} ({interval}, {p})."
