@@ -940,21 +940,23 @@ def test_on_a_phone_a_table_that_goes_on_fades_at_its_edge_until_it_is_scrolled_
     assert "0.12" not in frame.evaluate(edge)
 
 
-def test_on_a_phone_the_curves_and_cards_of_a_finished_run_come_right_after_its_first_sentence(visit):
-    """Eleven lines and four links stood before: the legend began at 715 pixels, the cards a screen later."""
+def test_on_a_phone_three_answers_stand_on_the_first_screen_of_a_finished_run_and_its_curves_right_after(
+    visit,
+):
+    """Eleven lines and four links stood before: the legend began at 715 pixels."""
     page = visit("/Test-Time_Matching?run=example", width=390, height=844)
     page.locator(".st-key-contents").wait_for()
     settle(page)
-    first, further, seed = (
-        page.get_by_text(said).bounding_box()
-        for said in ("GroupMatch rises by more", "GroupScore rises, too", "One seed: its interval")
-    )
+    box = page.locator(".st-key-three-answers")
+    answers = box.bounding_box()
+    assert [line.partition("?")[0] for line in box.locator("p").all_inner_texts() if "?" in line] == [
+        "Beyond luck", "Beyond controls", "Costs elsewhere",
+    ]  # fmt: skip
+    assert box.get_by_role("button").count() == 2  # each measures what was not
     curve = page.locator(".st-key-ttm-metrics").bounding_box()
     cards = page.evaluate(BOXES, "[class*=st-key-run-cards] [data-testid=stMetric]")
-    assert first["y"] + first["height"] <= curve["y"] < 420 and cards[0]["top"] < 844
-    assert (
-        cards[0]["bottom"] < further["y"] <= seed["y"] < page.locator(".st-key-contents").bounding_box()["y"]
-    )
+    assert answers["y"] + answers["height"] <= curve["y"] < 600
+    assert cards[0]["bottom"] < page.locator(".st-key-contents").bounding_box()["y"]
 
 
 def test_on_a_phone_what_a_run_changed_comes_soon_and_its_page_is_short(visit):
@@ -966,7 +968,7 @@ def test_on_a_phone_what_a_run_changed_comes_soon_and_its_page_is_short(visit):
     assert page.get_by_role("heading", name="What changed", exact=True).bounding_box()["y"] < 1450
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight") < 3900
     links = [link.bounding_box() for link in page.locator(".st-key-contents a").all()]
-    assert len(links) == 4 and len({round(box["y"]) for box in links}) == 2  # the third was cut at the edge
+    assert len(links) == 3 and len({round(box["y"]) for box in links}) == 2  # the third was cut at the edge
     assert all(box["height"] >= 36 and box["x"] + box["width"] <= 390 - 16 for box in links)
     cards = page.evaluate(BOXES, "[class*=st-key-run-cards] [data-testid=stMetric]")
     assert len(cards) == 2 and cards[0]["top"] == cards[1]["top"]

@@ -33,8 +33,8 @@ _MEASURES = (
     "Evaluates the model and its base on every set here that it was not adapted on; scores are cached."
 )
 _LEGEND = (
-    "Filled dot: the interval leaves 0 out; hollow: it does not. Each interval stands for itself: of 20 sets without a "
-    "change, about one is filled by luck."
+    "Filled dot: the 95 % interval leaves 0 out; hollow: it does not. Of 20 sets without a change, about one is filled "
+    "by luck."
 )
 
 
@@ -132,9 +132,10 @@ def show(table: pd.DataFrame, key: str, by: str | None = None) -> None:
     what = "by set" if one else f"over {len(data.sets)} sets, their mean"
     if one:
         st.markdown(f"**{unbroken(_verdict(data))}**")
-    st.caption(f"{_EXPLANATION} {_LEGEND}")
+    st.caption(_LEGEND)
     chart(figures.cost_figure(data), f"Change of {label_and_meaning(data.metric)[0]} {what}: {listed}.", key)
-    with st.expander("All numbers"):
+    with st.expander("All numbers, and how to read them"):
+        st.caption(_EXPLANATION)
         st.dataframe(_readable(table, by), hide_index=True, key=f"{key}-table")
 
 

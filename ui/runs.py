@@ -280,7 +280,7 @@ def _live_section(
     draw: Callable[..., None],
     waiting: str,
     before: Callable[..., None] | None,
-    verdict: Callable[..., str] | None,
+    verdict: Callable[..., None] | None,
 ) -> None:
     with show_errors():
         store = VisitorStore()
