@@ -373,6 +373,8 @@ def result(run: Run, steps: Sequence[dict[str, Any]]) -> None:
     measured. It was trained with labels, so that there is no control of pseudo-labels to ask for."""
     first, last = _test_ends(steps)
     if not first or not last:
+        if run.status == "finished":
+            three_answers([cost_answer(RunStore(), run)])
         return
     was, now = (each["retrieval"][COLA_MAP]["all"] for each in (first, last))
     change = paired_changes(run.id, run.done, run.attempt, run).get((COLA_MAP, "all"))
