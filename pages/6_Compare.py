@@ -238,8 +238,9 @@ def file_ways(selection: ui.Selection) -> None:
         ui.page_button(label, THIS_PAGE, state, icon=":material/compare:")
 
 
-def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> Any:
-    """Who is ahead, and every metric of both as bars; gives the figure."""
+def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], notes: str) -> Any:
+    """Who is ahead, and every metric of both as bars; gives the figure. notes : what both are measured on, "" where
+    that is all groups of the set."""
     first, second = (side.name for side in sides)
     compared = paired.differences(a, b)
     match = compared[GROUP_MATCH]
@@ -255,7 +256,7 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> Any:
         for name in data.metrics
     )
     ui.chart(figure, f"Bars of {first} and {second} at every metric. {values}.", "compare-models")
-    st.caption(counts(match, len(a.ids), len(apart)))
+    st.caption(escape_markdown(f"Thin lines: 95 % intervals. {notes}"))
     return figure
 
 
@@ -267,7 +268,7 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     compared = {name: compared[name] for name in Metric.same(compared)}
     st.header(EVERY_METRIC, anchor=anchor(EVERY_METRIC))
     columns = columns_of(shown, sides, a.clusters or b.clusters, compared)
-    difference_table(shown, columns, columns.measured)
+    difference_table(shown, columns, columns.measured, "for p and chance levels")
     hanging = a.clusters or b.clusters
     corrected = (
         f". Intervals and {'p' if hanging else ALONE} are of each metric alone; p (Holm) is corrected for these "
@@ -287,6 +288,9 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
         )
     )
     with st.expander("How intervals and p are made"):
+        match = paired.differences(a, b)[GROUP_MATCH]
+        told = [detectable(match, len(a.ids), len(compared)), scales_line(a, b, sides)]
+        st.markdown(escape_markdown(" ".join(told)))
         st.markdown(
             escape_markdown(
                 f"Intervals: {paired._PAIRED_INTERVALS}. {paired._interval_note(compared)} {_exact_differences()} "
@@ -420,8 +424,9 @@ def helps_of(
     return helps | {a.column: names[0], b.column: names[1]}
 
 
-def difference_table(table: pd.DataFrame, columns: Columns, order: list[str]) -> None:
-    """Some columns of the table of differences; a difference with its interval in one cell."""
+def difference_table(table: pd.DataFrame, columns: Columns, order: list[str], swiped: str = "") -> None:
+    """Some columns of the table of differences; a difference with its interval in one cell. swiped : what a phone's
+    visitor finds to the right, "for …"."""
     written = {name: _pct for name in table if table[name].dtype == float}
     written |= {name: p_text for name in table if name == "p" or name.startswith(("p (", "p by "))}
     written |= {name: signed_text for name in table if name.startswith("B − A")}
@@ -429,7 +434,7 @@ def difference_table(table: pd.DataFrame, columns: Columns, order: list[str]) ->
     for row, (value, interval) in enumerate(zip(table["B − A"], table[columns.interval], strict=True)):
         said = f"{signed_text(value)} ({signed_text(interval)})"
         styled = styled.format(lambda _, said=said: said, subset=([table.index[row]], ["B − A"]))
-    ui.wide_table(styled, column_config=columns.config, column_order=order)
+    ui.wide_table(styled, swiped, column_config=columns.config, column_order=order)
 
 
 def signed_text(value: float | str) -> str:
@@ -469,7 +474,7 @@ def verdict(
     low, high = tested.low, tested.high
     is_unproven = paired._is_unproven(match)
     levels = f"{y} against {x}" if match._ahead or is_unproven else f"{x} and {y}"
-    said = f"{paired._ahead_said(match, a, b, tests)}**, {levels}"
+    said = f"{paired._ahead_said(match, a, b, tests)}**, with {levels}"
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both))
     # The interval is uncorrected, and so is the p beside it; the corrected one is named, here or in the verdict.
     alone, corrected = p_text(tested.p_value), p_text(tested.p_holm or tested.p_value)
@@ -479,7 +484,7 @@ def verdict(
     said_p = (alone if alone.startswith("<") else f"= {alone}").replace(" ", "\u00a0")
     of = "" if match._ahead or is_unproven else ", the second minus the first"
     difference = f"{_signed(led)} points{of} ({interval}; p\u00a0{said_p}{beside})"
-    return ui.unbroken(ui.true_minus(f"**GroupMatch: {said}: {difference}."))
+    return ui.unbroken(ui.true_minus(f"**GroupMatch: {said}. The difference is {difference}."))
 
 
 def of_the_headline(match: Comparison, tests: int) -> str:
@@ -511,24 +516,23 @@ def alone_right(match: Comparison, first: str, second: str) -> str:
     figure, which fills the first screen. Markdown."""
     more, of = max((match.broken, first), (match.fixed, second), key=lambda side: side[0])
     apart = match.fixed + match.broken
-    where = f", {more} of them right with {escape_markdown(of)} alone: [see where](#{anchor(DIFFERING)})"
+    where = f"; on {more} of them only {escape_markdown(of)} is right: [see where](#{anchor(DIFFERING)})"
     return ui.unbroken(
         f"They differ on {counted(apart, 'group') if apart else 'no group'}{where if apart else ''}. "
         f"[Every\N{NO-BREAK SPACE}metric\N{NO-BREAK SPACE}↓](#{anchor(EVERY_METRIC)})"
     )
 
 
-def counts(match: Comparison, n: int, tests: int = 1) -> str:
+def detectable(match: Comparison, n: int, tests: int) -> str:
     """What difference so many groups would have shown, in one comparison alone, where p is corrected for so many: with
-    80 % power, in words that need no statistics."""
+    80 % power, in words that need no statistics; "" where none."""
     tested = match.clustered or match
-    told = (
-        ""
-        if tested.detectable is None
-        else f"With {counted(n, 'group')} like these, a true difference of {_pct(tested.detectable)} points is found "
-        f"four times in five, a smaller one less often{' (by one metric alone)' if tests > 1 else ''}. "
+    if tested.detectable is None:
+        return ""
+    return ui.unbroken(
+        f"With {counted(n, 'group')} like these, a true difference of {_pct(tested.detectable)} points is found four "
+        f"times in five, a smaller one less often{' (by one metric alone)' if tests > 1 else ''}."
     )
-    return ui.unbroken(f"{told}Thin lines: 95 % intervals. {_exact_differences()}")
 
 
 def cluster_note(clusters: Clusters) -> str:
@@ -668,10 +672,9 @@ def cards(
     if st.session_state.get("cards", 1) > count:
         st.session_state["cards"] = 1
     start = (st.session_state.get("cards", 1) - 1) * PER_PAGE
-    grid, shown = (
-        st.grid(2, min_column_width=300, border=True),
-        [*map(int, indices[start : start + PER_PAGE])],
-    )
+    shown = [*map(int, indices[start : start + PER_PAGE])]
+    with st.container(key="side-cards"):  # rows with small pictures on a phone
+        grid = st.grid(2, min_column_width=300, border=True)
     on_page = [
         each.group(index) for each in both for index in shown
     ]  # scores have the same decimals on all cards
@@ -730,10 +733,7 @@ def page(selection: ui.Selection) -> None:
     sides = sides_of(selection.model, other)
     # What is said of the selected one's truth stands above.
     truth = f"{sides[1].name} has no ground truth; truth: of {b.truth_of}." if b.truth_of else ""
-    notes = " ".join(line for line in (found.line, truth, scales_line(a, b, sides)) if line)
-    figure = overview(a, b, sides)
-    if notes:
-        st.caption(escape_markdown(notes))
+    figure = overview(a, b, sides, " ".join(filter(None, (found.line, truth))))
     differing(a, b, groups, sides)
     table = every_metric(a, b, sides)
     if found.is_in_order:

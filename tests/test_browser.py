@@ -1016,6 +1016,20 @@ def test_on_a_phone_the_groups_that_a_run_changed_are_a_list_with_pictures_and_o
     no_error_box(page)
 
 
+def test_on_a_phone_the_groups_of_compare_are_short_rows_that_open_and_p_is_said_to_be_in_the_table(visit):
+    """Four cards of 330 pixels each made the page 3,605 long, and nothing said that p was to the right."""
+    page = visit("/Compare?set=scenes/attribute-swap&other=builtin/siglip", width=390, height=844)
+    page.locator(".st-key-side-cards .cm-card").nth(3).wait_for()
+    page.get_by_text("Swipe the table sideways for p and chance levels").wait_for()
+    settle(page)
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight") < 2700
+    shown = page.evaluate(BOXES, ".st-key-side-cards [data-testid=stGridCell]")
+    assert len(shown) == 4 and all(80 < box["bottom"] - box["top"] < 160 for box in shown)
+    page.locator(".st-key-side-cards [data-testid=stGridCell]").first.click()
+    page.locator(".st-key-opened .cm-matrices").wait_for()
+    no_error_box(page)
+
+
 def test_on_a_phone_the_next_group_that_a_run_changed_is_below_the_last_one_and_shown_from_its_beginning(
     visit,
 ):

@@ -153,8 +153,8 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     # One sign in sentence, difference and table: “clip is ahead” had −11.33 behind it, and then +11.33 beside −11.33.
     # Two decimals stood beside one in chart and intervals, and a phone had the names four times.
     assert (
-        "builtin/siglip is behind builtin/clip**, 71.3 % against 82.7 %: −11.3 points (95 % interval −17.2 to "
-        "−5.1; p < 0.001)." in said.replace("\u2060", "").replace("\u00a0", " ")
+        "builtin/siglip is behind builtin/clip**, with 71.3 % against 82.7 %. The difference is −11.3 points (95 % "
+        "interval −17.2 to −5.1; p < 0.001)." in said.replace("\u2060", "").replace("\u00a0", " ")
     )
     # “95 % interval by caption, uncorrected; p by caption, corrected for these 5 metrics” filled the headline.
     (lead,) = [each for each in test.markdown if "is behind" in each.value]
@@ -165,7 +165,7 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     assert ":small[" not in said
     assert test.dataframe[0].value.set_index("metric").loc["GroupMatch", "B − A"] == pytest.approx(-34 / 3)
     # Before the figure, which fills the first screen, with the way to them.
-    alone = "They differ on 76 groups, 55 of them right with builtin/clip alone: [see where]"
+    alone = "They differ on 76 groups; on 55 of them only builtin/clip is right: [see where]"
     # On a phone the table of all metrics stands below four cards, and nobody came so far.
     assert f"{alone}(#where-they-differ). [Every metric ↓](#every-metric-with-its-test)" in said.replace(
         "\u00a0", " "
@@ -192,7 +192,7 @@ def test_the_p_of_the_headline_is_that_of_the_table_and_decides_with_the_interva
     said = text(test).replace("\\", "")
     assert (
         "GroupMatch: right.csv is ahead of worse.csv on these groups, not proven after correction for 5 metrics (p "
-        "0.078)**, 100.0 % against 97.7 %: +2.3 points (95 % interval +" in said
+        "0.078)**, with 100.0 % against 97.7 %. The difference is +2.3 points (95 % interval +" in said
     )
     # An interval without 0 stood beside a verdict that there is no difference.
     assert "; p = 0.016 by itself)." in said.replace("\u00a0", " ") and "cannot tell worse.csv" not in said
@@ -210,7 +210,7 @@ def test_the_difference_has_one_direction_and_sign_in_headline_table_and_note(ap
         test = app(COMPARE, set=entries[first], other=entries[second])
         said = text(test).replace("\\", "")
         assert f"cannot tell {first} and {second} apart" in said
-        assert f": {sign}20.0 points, the second minus the first (95 % interval" in said
+        assert f"The difference is {sign}20.0 points, the second minus the first (95 % interval" in said
         assert f"Difference: {second} − {first} in percentage points" in said
         match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
         interval = match["B − A: 95 %"].replace("-", "−")

@@ -194,17 +194,20 @@ def touch_help(text: str) -> None:
     st.html(f'<p class="cm-touch">{escape(text)}</p>')
 
 
-def swipe_hint() -> None:
-    """Say above a table, on a phone alone, that it goes on."""
-    st.html('<p class="cm-swipe">Swipe the table sideways: it has more columns. →</p>')
+def swipe_hint(more: str = "") -> None:
+    """Say above a table, on a phone alone, that it goes on. more : what is there, "for …"."""
+    st.html(
+        f'<p class="cm-swipe">Swipe the table sideways{f" {more}" if more else ": it has more columns"}. →</p>'
+    )
 
 
-def wide_table(table: pd.DataFrame | Styler, **how: Any) -> Any:
+def wide_table(table: pd.DataFrame | Styler, more: str = "", **how: Any) -> Any:
     """A table without its index, with a dash where a value is missing. On a phone a line above it says that it goes on.
 
-    how : what else `st.dataframe` takes, whose answer is returned.
+    more : what a phone's visitor finds to the right, "for …". how : what else `st.dataframe` takes, whose answer is
+    returned.
     """
-    swipe_hint()
+    swipe_hint(more)
     return st.dataframe(table, hide_index=True, placeholder="–", **how)
 
 
