@@ -317,21 +317,24 @@ def toolbar(selection: ui.Selection, evaluation: Evaluation, index: int) -> tupl
         walked, verdicts = np.arange(len(ids)), []
     place = int(np.flatnonzero(walked == index)[0])
     walk = Walk([ids[each] for each in walked], place, verdicts)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="group-toolbar"):
-        st.button(
-            f"Gallery ({walk.said})", on_click=ui.open_group, args=(None,), icon=":material/grid_view:",
-            key="to-gallery", help="Previous and Next walk the groups of the gallery in its order.",
-        )  # fmt: skip
-        walk.buttons()
-        export = export_place()
-        notable_group_buttons(selection, evaluation, "more-surprises")
-        ui.pick_group(ids, warn=False, label_visibility="collapsed", width=220)
-        hide = st.toggle(
-            "Predict first",
-            key="predict",
-            bind="query-params",
-            help="Match the images yourself, then reveal.",
-        )
+    row: dict[str, Any] = {"horizontal": True, "vertical_alignment": "center", "gap": "small"}
+    with st.container(key="group-toolbar", **row):
+        with st.container(key="group-walk", width="content", **row):
+            st.button(
+                f"Gallery ({walk.said})", on_click=ui.open_group, args=(None,), icon=":material/grid_view:",
+                key="to-gallery", help="Previous and Next walk the groups of the gallery in its order.",
+            )  # fmt: skip
+            walk.buttons()
+            ui.pick_group(ids, warn=False, label_visibility="collapsed", width=245)
+        with st.container(key="group-more", width="content", **row):  # on a phone below the pictures
+            notable_group_buttons(selection, evaluation, "more-surprises")
+            hide = st.toggle(
+                "Predict first",
+                key="predict",
+                bind="query-params",
+                help="Match the images yourself, then reveal.",
+            )
+            export = export_place()
     return hide, export, walk
 
 
@@ -368,8 +371,11 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
         about(selection, evaluation, group, index, revealed)
     if revealed and pictures:
         verdicts("Verdicts, with this group's numbers", data)
-    with st.container(horizontal=True, key="walk-on"):  # on a phone, where the toolbar is two screens up
+    with st.container(
+        horizontal=True, vertical_alignment="center", key="walk-on"
+    ):  # on a phone, where the toolbar is two screens up
         walk.buttons("-below")
+        st.caption(walk.said, width="content")
     with export:
         name = f"group-{group.id.replace('/', '-')}"
         ui.export_section(name, **ui.group_exports(selection, evaluation, index))

@@ -828,13 +828,30 @@ def test_a_group_fits_a_laptop_without_a_jump_and_its_images_open_large(visit):
     no_error_box(page)
 
 
+def test_on_a_phone_one_row_of_controls_stands_before_the_pictures_of_a_group_and_has_its_whole_name(visit):
+    """Three rows stood there, the pictures began at 310 pixels, and the field said “…e-swap/test/0058”."""
+    page = visit("/Groups?group=attribute-swap/test/0058", width=390, height=844)
+    page.locator(".cm-verdicts").wait_for()
+    settle(page)
+    assert page.locator(".cm-match img").first.bounding_box()["y"] < 240
+    field = page.locator(".st-key-group input")
+    assert field.input_value() == "attribute-swap/test/0058"
+    assert field.evaluate("each => each.scrollWidth <= each.clientWidth")
+    captions = page.evaluate(BOXES, ".cm-match .cm-text")
+    more = page.evaluate(BOXES, ".st-key-group-more :is(button, label)")
+    below = page.locator(".stElementContainer:has(.cm-marks)").bounding_box()["y"]
+    assert len([box for box in more if box["width"]]) >= 3
+    assert all(max(b["bottom"] for b in captions) < box["top"] < below for box in more if box["width"])
+    assert all(box["left"] + box["width"] <= 390 - 16 for box in more)
+
+
 def test_on_a_phone_each_control_of_a_group_has_its_place_before_it_comes(visit):
     """They wrapped anew as each came, and moved the pictures: by up to 0.21 on a busy machine."""
     page = visit(f"/Groups?set=scenes/left-right&group={GROUP}", width=390, height=844)
     page.locator(".cm-verdicts").wait_for()
     settle(page)
     moved = page.evaluate("""() => {
-        const row = [...document.querySelector('.st-key-group-toolbar').children];
+        const row = ['walk', 'more'].flatMap(each => [...document.querySelector(`.st-key-group-${each}`).children]);
         const pictures = document.querySelector('.st-key-drawn-group'), all = [...row, pictures];
         const places = () => all.map(e => e.getBoundingClientRect()).map(r => `${r.x} ${r.y}`);
         const before = places();
@@ -845,7 +862,7 @@ def test_on_a_phone_each_control_of_a_group_has_its_place_before_it_comes(visit)
             return now.filter((place, j) => j !== i && place !== before[j]).length;
         });
     }""")
-    assert len(moved) == 7 and not any(moved)
+    assert len(moved) == 7 and not any(moved), moved
 
 
 @pytest.mark.parametrize("size", [(390, 844), (1366, 768)])
