@@ -311,9 +311,9 @@ def selected_groups(evaluation: Evaluation, tau: float) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         groups_button(f"Open the {int(mask.sum())} selected groups", selected, disabled=not mask.any())
         groups_button(
-            "Open the one of them that is matched wrong"
-            if wrong == 1
-            else f"Open the {wrong} of them matched wrong",
+            {0: "None of them is matched wrong", 1: "Open the one of them that is matched wrong"}.get(
+                wrong, f"Open the {wrong} of them matched wrong"
+            ),
             {**selected, "verdict": [f"{METRICS[GROUP_MATCH].label} wrong"]},
             disabled=not wrong,
         )

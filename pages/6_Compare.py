@@ -57,6 +57,7 @@ from ui.uploads import (
     upload_names,
 )
 from ui.views import came_back_to
+from ui.visitor import on_phone
 
 PER_PAGE = 4
 DIFFERING = "Where they differ"  # a section's title
@@ -385,8 +386,9 @@ def columns_of(
     left: dict[str, Any] = dict.fromkeys(
         ("B − A", apart, "B − A: 95 %", test, alone), "left"
     )  # the end of a p was cut on a phone
+    longest = 50 if on_phone() else 92  # of a file's name; else the difference lay beyond a phone's edge
     widths = {"metric": 112, "B − A": 144} | {
-        side.column: max(50, min(6 * len(side.short) + 18, 92)) for side in sides
+        side.column: max(50, min(6 * len(side.short) + 18, longest)) for side in sides
     }
     config = {
         name: st.column_config.Column(

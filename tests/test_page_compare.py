@@ -492,6 +492,21 @@ def with_right(groups):
     return np.array([right if i in groups else wrong for i in range(5)])
 
 
+@pytest.mark.parametrize("phone", [True, False])
+def test_on_a_phone_the_difference_of_two_files_with_long_names_is_in_sight(
+    app, tmp_path, monkeypatch, phone
+):
+    """Both results were 92 pixels wide for the files' names, and the difference began at the edge of 356."""
+    monkeypatch.setattr("ui.visitor.on_phone", lambda: phone)
+    first = uploaded(tmp_path, "the-first.csv", with_right({0, 1}))
+    second = uploaded(tmp_path, "the-second.csv", with_right({1}))
+    table = app(COMPARE, set=first, other=second).dataframe[0]
+    columns = json.loads(table.proto.columns)
+    shown = [*table.proto.column_order][:4]
+    width = sum(columns[name]["width"] for name in shown)
+    assert shown[3] == "B − A" and (width <= 356) is phone
+
+
 def test_two_files_are_compared_with_the_paired_test(app, tmp_path):
     first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
     second = uploaded(tmp_path, "b.csv", with_right({1, 2, 3}))

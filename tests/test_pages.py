@@ -1002,6 +1002,13 @@ def test_previous_ends_at_the_first_group_and_next_at_the_last_and_the_place_is_
             assert found == {key == ends}
 
 
+def test_matching_says_that_no_selected_group_is_matched_wrong_in_place_of_offering_to_open_0(app):
+    """A button said “Open the 0 of them matched wrong”. From the largest margins of the set on, all are right."""
+    test = app("pages/2_Matching.py", set="scenes/attribute-swap", tau="9.0")
+    labels = {each.label: each.disabled for each in test.main.button}
+    assert labels["None of them is matched wrong"] and not any("the 0 of" in each for each in labels)
+
+
 def test_on_a_phone_the_gallery_is_compact_until_its_visitor_chooses_otherwise(app, monkeypatch):
     """Twelve cards were 4,863 pixels long there, as the switch was off."""
     monkeypatch.setattr("ui.visitor.on_phone", lambda: True)
