@@ -23,7 +23,7 @@ from core.runs.engine import start
 from core.runs.store import Run
 from core.scorers.cola_config import ADAPTERS, FUSIONS, MIXES, PROTOCOL_BASE, STRATEGIES, AdaptConfig
 from core.scoring.load import builtin_models
-from ui import choices, retrieval_table, runs
+from ui import choices, models_ready, retrieval_table, runs
 from ui import forgetting as cost_part
 from ui import retrieval as part
 from ui import retrieval_own as own
@@ -131,6 +131,7 @@ def look() -> None:
         chosen = pick_models(models)
     if among_few is None:
         ask(name, images, models, chosen)
+        models_ready.prepare(chosen)  # words of one's own need the model itself
     else:
         choices.look(among_few, chosen)
 

@@ -1312,3 +1312,15 @@ def test_what_training_changes_begins_with_pictures(app):
 def test_the_page_says_why_it_opens_with_another_model_than_the_others(app):
     assert "Other pages open with builtin/clip" in text(app(PAGE))
     assert "Other pages open with" not in text(app(PAGE, left="builtin/clip"))
+
+
+def test_the_page_has_its_model_loaded_in_the_background_once_it_is_drawn(app, monkeypatch):
+    """The first query of one's own took some eleven seconds: it imported torch at that moment."""
+    from ui import models_ready
+
+    asked = []
+    monkeypatch.setattr(models_ready, "prepare", asked.append)
+    app(PAGE, images="100")
+    assert asked == [[PROTOCOL_BASE]]
+    app(PAGE, images="100", view="What training changes")
+    assert len(asked) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,6 +28,7 @@ from ui import endpoint
 from ui.cached import cached_on
 from ui.compute_queue import queued
 from ui.formatting import progress
+from ui.models_ready import limit_threads
 from ui.uploads import is_upload, upload_captions, upload_evaluation
 
 if TYPE_CHECKING:
@@ -117,17 +117,11 @@ class LazyScorer(scorers.LazyScorer):
 
 @contextmanager
 def _loading(source: str, container: Any) -> Iterator[None]:
-    with container, st.spinner(f"Loading {escape_markdown(source)} …"):
+    # The first one waits for the import of its libraries, which may have begun in the background.
+    once = "" if scorers._cached else " (some seconds, once after the app has started)"
+    with container, st.spinner(f"Loading the model {escape_markdown(source)}{once} …"):
         yield
-    if public_mode.is_public():
-        _limit_threads()
-
-
-def _limit_threads() -> None:
-    """Torch on one thread, so that a visitor's model and everybody's pages have a core each on a small server."""
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.get_num_threads() > 1:
-        torch.set_num_threads(1)
+    limit_threads()
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

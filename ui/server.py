@@ -30,6 +30,7 @@ from core.base.processes import limit_malloc
 from core.base.public_mode import MAX_UPLOAD_BYTES, Held, beyond, is_public
 from core.exchange.uploads import UploadStore
 from core.runs.standby import standby_worker
+from ui.models_ready import models_ready
 from ui.navigation import NO_PAGE, PAGES
 from ui.page import STYLE, show_error
 
@@ -95,7 +96,7 @@ async def _started(_app: st.App) -> AsyncIterator[None]:
         tidying = asyncio.create_task(asyncio.to_thread(_tidy))
     elif not st.get_option("server.headless"):
         webbrowser.open(f"http://localhost:{st.get_option('server.port')}")
-    with standby_worker():
+    with standby_worker(), models_ready():
         yield
     if tidying is not None:
         await tidying
