@@ -27,7 +27,12 @@ def page(selection: ui.Selection) -> None:
 
 
 ladder.first_visit()
-selection = ui.open_page("Ladder", LEAD, heading=ladder.HEADING)
+selection = ui.open_page(
+    "Ladder",
+    LEAD,
+    heading=ladder.HEADING,
+    chosen_why=ui.chosen_by_page(ladder.FIRST_SET, "the binding is lost there"),
+)
 with ui.show_errors():
     page(selection)
     mark_address()

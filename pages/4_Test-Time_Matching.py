@@ -226,6 +226,9 @@ with ui.show_errors():  # a store of a newer version, say
 if shown == runs.NEW:
     begin_with_run_on_screen()
 first_visit()
-selection = ui.open_page("Test-time matching", "" if opened else LEAD, instead=opened, first=first_groups())
+selection = ui.open_page(
+    "Test-time matching", "" if opened else LEAD, instead=opened, first=first_groups(),
+    chosen_why=ui.chosen_by_page(FIRST_SET, "training gains there"),
+)  # fmt: skip
 with fresh_place(shown), ui.show_errors():
     page(selection, store, shown)

@@ -44,7 +44,9 @@ LEADS = {  # of the other views
     f"{_OF_COLA} and one more, on newly drawn scenes. What changes?",
     TRAIN: f"Teach a model which attribute belongs to which object, in one of the ways of {_OF_COLA}.",
 }
-_OTHER_PAGES = "Other pages open with builtin/clip: it never read sizes or materials, which queries name."
+_CHOSEN = (
+    f"{PROTOCOL_BASE}. Chosen by this page: builtin/clip never read sizes or materials, which queries name."
+)
 KINDS = ("adapt",)  # of the runs that this page shows
 THIS = "pages/5_Retrieval.py"
 SHOWN = (8, 16, 32)
@@ -114,8 +116,6 @@ def pick_models(models: Sequence[str]) -> list[str]:
     names = [*models, *trained]
     first = names.index(PROTOCOL_BASE) if PROTOCOL_BASE in names else 0
     one = ui.model_field("Model", names, "left", index=first, format_func=words)
-    if one == PROTOCOL_BASE:
-        st.caption(_OTHER_PAGES)
     other = ui.model_field("Compare with", ["none", *names], "right", format_func=words)
     return list(dict.fromkeys(m for m in (one, other) if m and m != "none"))
 
@@ -139,6 +139,8 @@ def look() -> None:
 def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) -> None:
     """Pick a query; its ranked images under one model or two."""
     subset = part.load_set(name, images)
+    if chosen[0] == PROTOCOL_BASE:  # not in the sidebar, which a phone folds
+        st.caption(_CHOSEN)
     asked, query, pool, most, hidden = pick_list(subset)
     if asked is None:
         return

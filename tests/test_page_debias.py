@@ -454,8 +454,7 @@ def test_a_first_visit_shows_a_set_on_which_alpha_changes_something(app, scored)
     )
     said = text(test).replace("\\", "")
     assert (
-        f"{FIRST} · test · 24 groups of 3×3 · builtin/blip-caption (VisualGPTScore). This is an example: "
-        "choose your own."
+        f"{FIRST} · test · 24 groups of 3×3 · builtin/blip-caption (VisualGPTScore). Chosen by this page: alpha"
         in said
         and "gives no log P" not in said
     )

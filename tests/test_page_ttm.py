@@ -1386,3 +1386,12 @@ def test_a_simplematch_that_ended_before_its_last_round_says_why(app, made):  # 
         == ""
     )
     assert ("It ended after" in plain(app(TTM, run=made.simplematch))) is (run.done < rounds)
+
+
+def test_a_page_says_that_it_chose_its_set_and_why_until_somebody_chooses(app):
+    line = "Chosen by this page: training gains there."
+    test = app(TTM)
+    assert test.session_state["set"] == "scenes/left-right" and text(test).count(line) == 1
+    chosen = text(fine(test.selectbox(key="set").set_value("scenes/front-behind").run()))
+    assert "Chosen by this page" not in chosen
+    assert "Chosen by this page" not in text(app(TTM, set="scenes/left-right"))

@@ -27,9 +27,9 @@ from ui.loaders import LazyScorer, evaluate, model_source
 from ui.old_links import is_first_visit, warn_without_effect
 from ui.page import ask_beside, quoted
 from ui.selection import (
-    OPENED_BY_ITSELF,
     NearestModel,
     benchmarks,
+    chosen_by_page,
     last_benchmark,
     offer_nearest,
     open_by_itself,
@@ -125,9 +125,7 @@ def other_views_line(model: str) -> str:
 
 def opening_line() -> str:
     """What a page that nobody asked anything of chose by itself; "" where somebody chose."""
-    if OPENED_BY_ITSELF in st.session_state and st.session_state.get("set", FIRST_SET) == FIRST_SET:
-        return ". This is an example: choose your own."
-    return ""
+    return chosen_by_page(FIRST_SET, "alpha changes most there")
 
 
 def captioner(selection: Selection) -> str:

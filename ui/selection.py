@@ -198,6 +198,13 @@ def open_by_itself(name: str) -> None:
     st.session_state[OPENED_BY_ITSELF] = name
 
 
+def chosen_by_page(name: str, why: str) -> str:
+    """After the line of the selection that the page chose this set by itself, and why; "" where somebody chose one."""
+    state = st.session_state
+    is_own = state.get(OPENED_BY_ITSELF) == name and state.get("set", name) == name
+    return f". Chosen by this page: {why}." if is_own else ""
+
+
 def seed(key: str, value: Any) -> None:
     """Give a widget that is not drawn yet its value, also in the address."""
     st.session_state[key] = value
