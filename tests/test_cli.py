@@ -575,3 +575,19 @@ def test_a_threshold_counts_the_groups_of_at_least_that_margin_and_those_of_them
     assert "no group would be trained on. The largest margin is 3." in invoke("--threshold", "9").stdout
     for wrong in (("--threshold", "-1"), ("--threshold", "nan"), ("--threshold", "1", "--latex")):
         assert invoke(*wrong).exit_code and invoke(*wrong).stdout == ""
+
+
+def test_columns_of_captions_in_a_table_of_tags_are_no_tags(tmp_path):
+    """The app takes `caption_0`, `caption_1` for captions; the command printed each text as a tag with one group."""
+    rows = ["group,image,caption,score"]
+    tags = ["group,colour,caption_0,caption_1"]
+    for g in range(4):
+        rows += [f"g{g},{i},{j},{float(i == j)}" for i in (0, 1) for j in (0, 1)]
+        tags += [f"g{g},{('red', 'blue')[g % 2]},a cat on a mat,a mat on a cat"]
+    (tmp_path / "scores.csv").write_text("\n".join(rows))
+    (tmp_path / "tags.csv").write_text("\n".join(tags))
+    files = "--scores", tmp_path / "scores.csv", "--tags", tmp_path / "tags.csv"
+    sliced = json.loads(crossmatch("evaluate", *files, "--json").stdout)
+    assert "a mat on a cat" not in json.dumps(sliced) and "blue" in json.dumps(sliced)
+    refused = crossmatch("evaluate", *files, "--by", "caption_0")
+    assert refused.returncode and "colour" in refused.stderr

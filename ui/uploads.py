@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
@@ -17,7 +16,7 @@ from core.base.errors import InputError
 from core.base.limits import limits
 from core.base.table_formats import open_table
 from core.base.text import counted
-from core.datasets.score_files import ScoreFile, read_tags
+from core.datasets.score_files import ScoreFile, _caption_columns, _CaptionColumns, read_tags
 from core.debiasing.priors import Prior
 from core.exchange.file_kinds import _EMBEDDINGS, _PRIOR, _SCORES, _kind_of_file
 from core.exchange.uploads import PRIOR, TAGS, Upload, UploadStore
@@ -220,19 +219,6 @@ def _with_tags(evaluation: Evaluation, name: str, content: bytes) -> Evaluation:
     vars(tagged)[_CAPTIONS] = None if captions is None else (name, captions)
     tagged.tags = table if len(table.columns) else None
     return tagged
-
-
-class _CaptionColumns(NamedTuple):
-    """The columns `caption_0`, `caption_1`, ... of a table of tags, as Winoground's own has them."""
-
-    all: list[str]  # none of which is a tag: each group has a text of its own there
-    used: list[str]  # in the order of the captions; [] unless there is one for each
-
-
-def _caption_columns(table: pd.DataFrame, captions: int) -> _CaptionColumns:
-    named = [name for name in map(str, table.columns) if re.fullmatch(r"caption_\d+", name)]
-    wanted = [f"caption_{j}" for j in range(captions)]
-    return _CaptionColumns(named, wanted if {*named} == {*wanted} else [])
 
 
 def _tags(evaluation: Evaluation, name: str, content: bytes) -> pd.DataFrame:

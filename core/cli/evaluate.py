@@ -21,7 +21,7 @@ from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._latex import _latex_of, _of_groups, _refuse_two_forms, _row_names
 from core.cli._output import format_metrics, print_note, show_json, writing
 from core.cli._score_options import takes_score_options
-from core.datasets.score_files import read_tags
+from core.datasets.score_files import _tags_without_captions
 from core.datasets.shapes import first_groups
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
@@ -67,7 +67,7 @@ def evaluate(
         command=_command(scores, benchmark, split),
     )  # fmt: skip
     if tags is not None:
-        evaluation.tags = read_tags(tags, ids=evaluation.ids)
+        evaluation.tags = _tags_without_captions(tags, evaluation.ids)
     check_slices(evaluation, by, tags)
     _check_threshold(threshold, text_only, latex)
     if groups is None:

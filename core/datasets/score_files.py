@@ -227,6 +227,25 @@ def read_tags(path: Path | str, data: bytes | None = None, ids: Sequence[str] | 
     return indexed.loc[list(ids)].reset_index(drop=True)
 
 
+class _CaptionColumns(NamedTuple):
+    """The columns `caption_0`, `caption_1`, ... of a table of tags, as Winoground's own has them."""
+
+    all: list[str]  # none of which is a tag: each group has a text of its own there
+    used: list[str]  # in the order of the captions; [] unless there is one for each
+
+
+def _caption_columns(table: pd.DataFrame, captions: int) -> _CaptionColumns:
+    named = [name for name in map(str, table.columns) if re.fullmatch(r"caption_\d+", name)]
+    wanted = [f"caption_{j}" for j in range(captions)]
+    return _CaptionColumns(named, wanted if {*named} == {*wanted} else [])
+
+
+def _tags_without_captions(path: Path | str, ids: Sequence[str]) -> pd.DataFrame:
+    """`read_tags` of a table whose captions, if it has any, nobody asks for: they are no tags."""
+    table = read_tags(path, ids=ids)
+    return table.drop(columns=_caption_columns(table, 0).all)
+
+
 # --- the long form: CSV and Parquet
 
 _VECTOR = r"\[?\s*[-+.\de]+(?:[\s,;]+[-+.\de]+){3,}\s*\]?"  # four numbers or more
