@@ -70,8 +70,8 @@ def test_a_file_and_a_model_give_what_the_two_give_alone(tmp_path):
 def test_the_table_is_written(files, tmp_path):
     run(*files, "--out", tmp_path / "table.csv")
     table = pd.read_csv(tmp_path / "table.csv")
-    assert list(table["metric"])[:1] == ["TextScore"] and table["B − A"].iloc[0] == 25.0
-    assert {*table["A: name"]} == {"a"} and {*table["B: name"]} == {"b"} and "crossmatch_version" in table
+    assert list(table["metric"])[:1] == ["TextScore"] and table["difference"].iloc[0] == 25.0
+    assert {*table["a_name"]} == {"a"} and {*table["b_name"]} == {"b"} and "crossmatch_version" in table
 
 
 def test_two_files_are_compared_on_the_groups_that_both_have(files, tmp_path):

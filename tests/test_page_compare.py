@@ -939,7 +939,7 @@ def test_exported_tables_name_files_without_their_ending_or_as_somebody_types_an
     assert read_latex(latex)[1][0] == "a" and "a.csv" not in latex
     assert "a and b have no ground truth: image i is assumed to belong to caption i." in latex
     table = given["of"][1]()
-    assert {*table["A: name"]} == {"a"} and {*table["B: name"]} == {"b"} and "A: tied" in table
+    assert {*table["a_name"]} == {"a"} and {*table["b_name"]} == {"b"} and "a_ties" in table
     alone = app("pages/2_Matching.py", set=first)
     latex = exported[-1]["latex"]()
     assert (

@@ -242,11 +242,11 @@ def test_the_table_of_the_protocol_is_exported_as_numbers_alone(app, monkeypatch
     app(alpha="0.25", samples="3")
     table = given["alpha-protocol-swap-blip-caption"]
     assert not table.drop(columns="metric").map(lambda cell: isinstance(cell, str)).any().any()
-    for name in ("alpha 0", "alpha 1"):
-        ends = table[[f"{name}: low", name, f"{name}: high"]].to_numpy()
+    for name in ("alpha_0", "alpha_1"):
+        ends = table[[f"{name}_low", name, f"{name}_high"]].to_numpy()
         assert (ends[:, 0] <= ends[:, 1]).all() and (ends[:, 1] <= ends[:, 2]).all()
-    assert {"alpha 0: chance", "alpha 0: tied", "held out", "held out: sd", "held out: alpha"} <= {*table}
-    assert table["held out: alpha: sd"].notna().all()
+    assert {"alpha_0_chance", "alpha_0_ties", "held_out", "held_out_sd", "held_out_alpha"} <= {*table}
+    assert table["held_out_alpha_sd"].notna().all()
 
 
 def test_export_has_the_command_and_the_rows_at_this_alpha(app, monkeypatch):

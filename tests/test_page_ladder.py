@@ -160,7 +160,7 @@ def test_the_table_is_exported_as_numbers_alone(app, monkeypatch):
     first = next(row for row in own["rungs"] if GROUP_MATCH in row)
     row = table.set_index("rung").loc[first["label"]]
     found = first[GROUP_MATCH]
-    read = [row[f"GroupMatch{of}"] for of in ("", ": low", ": high", ": chance", ": tied")]
+    read = [row[f"group_match{of}"] for of in ("", "_low", "_high", "_chance", "_ties")]
     assert read == [found[of] for of in ("value", "low", "high", "chance", "ties")]
     assert {str(kind) for kind in table.drop(columns="rung").dtypes} <= {"Float64", "Int64", "object"}
     assert not table.drop(columns="rung").map(lambda cell: isinstance(cell, str)).any().any()

@@ -584,7 +584,7 @@ def test_the_metrics_are_exported_as_a_table_with_intervals_chance_and_ties(app,
         assert numbers == pytest.approx(
             [estimate.value, estimate.low, estimate.high, estimate.chance], abs=1e-4
         )
-        assert row["groups"] == "40" and row["tied"] == str(estimate.ties)
+        assert row["groups"] == "40" and row["ties"] == str(estimate.ties)
 
 
 def test_a_group_without_pictures_has_its_verdicts_first_and_no_search_for_words(app):

@@ -486,7 +486,7 @@ def test_the_table_by_tag_is_exported_with_every_metric_and_how_sure_it_is(app, 
         assert row["groups"] == len(subset.ids)
         figures = (found.value, found.low, found.high, 50)
         assert tuple(row[["percent", "low", "high", "chance"]]) == pytest.approx(figures, rel=5e-10)
-        assert row["tied"] == found.ties and len(rows) == len(subset.metrics)
+        assert row["ties"] == found.ties and len(rows) == len(subset.metrics)
 
 
 def test_the_threshold_slider_selects_exactly(app):

@@ -1,9 +1,11 @@
 """Two scorers on the same groups, counted by hand."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from core.base.errors import InputError
+from core.base.text import _file_columns
 from core.exchange.paired_files import _comparison_file
 from core.metrics.evaluation import Evaluation
 from core.metrics.paired import SIDES, comparison_table, differences, groups_by_winner
@@ -68,25 +70,25 @@ def test_a_file_of_a_comparison_has_whole_p_values_their_test_what_is_compared_a
     table, shown = comparison_table(*pair, ("A", "B")), _comparison_file(*pair, ("one", "two"))
     found = differences(*pair)
     assert shown["p"].tolist() == [each.p_value for each in found.values()] and shown["p"].min() < 1e-4
-    assert shown["p (Holm)"].tolist() == [each.p_holm for each in found.values()]
-    for name in {*shown.select_dtypes("float")} & {*table} - {"p", "p (Holm)"}:
-        assert shown[name].dropna().tolist() == table[name].dropna().round(2).tolist()
+    assert shown["p_holm"].tolist() == [each.p_holm for each in found.values()]
+    written = _file_columns(table)
+    assert {"a_low", "b_high", "difference_low", "only_b_right"} <= {*shown} & {*written}
+    for name in {*shown.select_dtypes("float")} & {*written} - {"p", "p_holm"}:
+        assert shown[name].dropna().tolist() == written[name].dropna().round(2).tolist()
     named = shown.set_index("metric")["test"]
     assert named["GroupMatch"] == "McNemar's exact test"
     assert named["IndividualMatch"] == "exact sign test"  # it counts images
-    assert {*shown["A: name"]} == {"one"} and {*shown["B: name"]} == {"two"}
-    assert shown["A: chance"].tolist() == shown["B: chance"].tolist() == table["chance"].round(2).tolist()
+    assert {*shown["a_name"]} == {"one"} and {*shown["b_name"]} == {"two"}
+    assert shown["a_chance"].tolist() == shown["b_chance"].tolist() == table["chance"].round(2).tolist()
     assert list(shown)[-1] == "crossmatch_version" and shown["crossmatch_version"].iloc[0]
     assert "paired" not in shown
     by = shown.set_index("metric")  # `low` and `high` did not say of which level or kind they are
-    assert {*shown["B − A: interval"]} == {"95 % Bonett-Price, Student's t"}
-    assert (
-        by.loc["GroupMatch", "A: interval"] == by.loc["GroupMatch", "B: interval"] == "95 % Clopper-Pearson"
-    )
-    assert by.loc["IndividualMatch", "A: interval"] == "95 % Clopper-Pearson, of effective answers"
-    assert list(shown).index("A: interval") == list(shown).index("A: high") + 1
+    assert {*shown["difference_interval"]} == {"95 % Bonett-Price, Student's t"}
+    assert by.loc["GroupMatch", "a_interval"] == by.loc["GroupMatch", "b_interval"] == "95 % Clopper-Pearson"
+    assert by.loc["IndividualMatch", "a_interval"] == "95 % Clopper-Pearson, of effective answers"
+    assert list(shown).index("a_interval") == list(shown).index("a_high") + 1
     assert {*shown["groups"]} == {70}
-    assert by.loc["GroupMatch", "unit"] == "percent; B − A and detectable in percentage points"
+    assert by.loc["GroupMatch", "unit"] == "percent; difference and detectable in percentage points"
     assert {*_comparison_file(*pair, ("one", "two"), True)["paired"]} == {"in the order of the files"}
 
 
@@ -100,8 +102,8 @@ def test_a_file_of_a_comparison_says_what_it_counts_by_a_metric_of_images():
         for groups in ([three, none, two, two], [two, three, three, two])
     ]
     rows = _comparison_file(*pair, ("one", "two")).set_index("metric")
-    assert rows.loc["IndividualMatch", ["only A right", "only B right"]].tolist() == [1, 2]
-    said = "only A right and only B right: groups, by IndividualMatch those of which that one has more images right"
+    assert rows.loc["IndividualMatch", ["only_a_right", "only_b_right"]].tolist() == [1, 2]
+    said = "only_a_right and only_b_right: groups, by IndividualMatch those of which that one has more images right"
     assert {name for name, unit in rows["unit"].items() if said in unit} == {"IndividualMatch"}
 
 
@@ -119,3 +121,12 @@ def test_different_groups_are_refused_with_a_sentence(two):
     other = evaluation(RIGHT, RIGHT, RIGHT, RIGHT, ids=("p", "q", "r", "t"))
     with pytest.raises(InputError, match="different groups"):
         differences(two[0], other)
+
+
+def test_columns_of_files_are_lower_case_words_joined_by_underscores():
+    names = {
+        "metric": "metric", "A": "a", "A: low": "a_low", "B before: tied": "b_before_ties", "p (Holm)": "p_holm",
+        "B − A by shared caption: high": "difference_by_shared_caption_high", "GroupMatch: tied": "group_match_ties",
+        "held out, alpha 0: sd": "held_out_alpha_0_sd", "by Größe: low": "by_größe_low", "p_value": "p_value",
+    }  # fmt: skip
+    assert list(_file_columns(pd.DataFrame(columns=list(names)))) == list(names.values())

@@ -12,6 +12,7 @@ import streamlit as st
 from core import figures as plots
 from core.base.text import (
     _change_in_points,
+    _file_columns,
     _p_said,
     _pct,
     _rounded,
@@ -987,7 +988,7 @@ def _protocol_numbers(record: Mapping[str, Any], alpha: float) -> pd.DataFrame:
         columns |= _spread_columns("held out, alpha 0", held_out.get("alpha_0"))
         rows.append(columns)
     found = pd.DataFrame(rows)  # an alpha has more decimals than a percentage
-    return _rounded(found, {name: 6 if ": alpha" in str(name) else 2 for name in found})
+    return _file_columns(_rounded(found, {name: 6 if ": alpha" in str(name) else 2 for name in found}))
 
 
 def _spread_columns(name: str, spread: Mapping[str, float] | None) -> dict[str, float | None]:

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 import streamlit as st
 
 from core.base.public_mode import is_public
-from core.base.text import counted
+from core.base.text import _file_columns, counted
 from core.datasets.paper_results import CITATIONS
 from core.exchange.figures import browser, write_figure
 from core.exchange.uploads import TAGS
@@ -344,7 +344,8 @@ def metrics_table(name: str, evaluation: Evaluation) -> pd.DataFrame:
         label = label_and_meaning(metric)[0]
         how = _interval_named(metric, evaluation.shape[0])
         rows.append({**base, "metric": label, **numbers, "tied": found.ties, "interval": how})
-    return pd.DataFrame(rows).astype({"tied": "Int64"}).assign(crossmatch_version=_software_version())
+    table = pd.DataFrame(rows).astype({"tied": "Int64"}).assign(crossmatch_version=_software_version())
+    return _file_columns(table)
 
 
 def tags_table(name: str, evaluation: Evaluation, tags: Sequence[str]) -> pd.DataFrame:

@@ -13,7 +13,7 @@ import streamlit as st
 
 from core import figures
 from core.base.public_mode import is_public
-from core.base.text import _exact_differences, _pct, _signed, _signed_range
+from core.base.text import _exact_differences, _file_columns, _pct, _signed, _signed_range
 from core.exchange.layouts import text_table_latex
 from core.figures.text import escape_markdown
 from core.ladder.ladder import MORE, RUNGS, RUNS, Ladder
@@ -301,7 +301,7 @@ def _numbers(record: Mapping[str, Any]) -> pd.DataFrame:
             found = row.get(kind, {}).get(which, {}).get(GROUP_MATCH)
             columns |= estimate_columns(f"GroupMatch, {name}", found)
         rows.append(columns)
-    return pd.DataFrame(rows).convert_dtypes()
+    return _file_columns(pd.DataFrame(rows).convert_dtypes())
 
 
 def _steps(record: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -129,6 +129,17 @@ def _signed_range(low: Any, high: Any, digits: int = 1) -> str:
     return f"{_signed_end(low, digits)} to {_signed_end(high, digits)}"
 
 
+def _file_columns(table: pd.DataFrame) -> pd.DataFrame:
+    """A table with the column names that files have, of lower-case words joined by underscores: `A: low` is `a_low`,
+    `B − A by size: low` is `difference_by_size_low`, `GroupMatch: tied` is `group_match_ties`."""
+
+    def named(column: object) -> str:
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(column).replace("B − A", "difference"))
+        return re.sub(r"\btied$", "ties", re.sub(r"[\W_]+", " ", words.lower()).strip()).replace(" ", "_")
+
+    return table.rename(columns={column: named(column) for column in table})
+
+
 def _rounded(table: pd.DataFrame, digits: Mapping[Any, int]) -> pd.DataFrame:
     """A table for a file, with so many decimals in each of these columns that has floats: the digits that are printed.
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.base.lazy import pandas as pd
-from core.base.text import _rounded
+from core.base.text import _file_columns, _rounded
 from core.exchange.run_table import _software_version
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS
@@ -39,22 +39,22 @@ def _comparison_file(
     counted = [
         _counted_said([shares[label]] if label in shares else [], "that one") for label in table["metric"]
     ]
-    table["unit"] += [f"; only A right and only B right: groups, {said}" if said else "" for said in counted]
+    table["unit"] += [f"; only_a_right and only_b_right: groups, {said}" if said else "" for said in counted]
     return table
 
 
 def _with_origin(table: pd.DataFrame, names: Sequence[str], groups: int | None) -> pd.DataFrame:
     """A table of two sides with their units, on how many groups they are, what they are, and the version of Crossmatch
-    that writes it.
+    that writes it, by the names that columns of files have.
 
     groups : that both sides have; None where they have different ones.
     """
     more: dict[str, Any] = {"unit": _UNITS, **({} if groups is None else {"groups": groups})}
     sides = {f"{side}: name": name for side, name in zip("AB", names, strict=True)}
-    return table.assign(**more, **sides, crossmatch_version=_software_version())
+    return _file_columns(table.assign(**more, **sides, crossmatch_version=_software_version()))
 
 
-_UNITS = "percent; B − A and detectable in percentage points"
+_UNITS = "percent; difference and detectable in percentage points"
 
 
 def _in_file(table: pd.DataFrame) -> pd.DataFrame:
