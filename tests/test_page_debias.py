@@ -149,9 +149,7 @@ def test_the_exported_protocol_has_the_alphas_that_the_page_writes(app, scored, 
     first = table.iloc[0]
     written = scored[1][FIRST].best("text_score")._written
     assert first["metric"] == "TextScore"
-    assert (
-        first["one alpha (tuned on test): alpha"] == first["best (tuned on test, per row): alpha"] == written
-    )
+    assert first["one_alpha_tuned_on_test_alpha"] == first["best_tuned_on_test_per_row_alpha"] == written
 
 
 def test_what_alpha_turns_in_a_group_is_said_with_the_scores_that_are_compared(app, scored):
