@@ -272,7 +272,12 @@ def fields_in_addresses():
                 said = {each.arg: each.value for each in node.keywords}
                 called = ast.unparse(node.func)
                 # None: `**bind`, options that several fields share
-                if {"bind", None} & {*said} or called in ("ui.number", "number", "ui.pick_model"):
+                is_field = not called.endswith("container")  # a container has a key for its style alone
+                if (
+                    is_field
+                    and {"bind", None} & {*said}
+                    or called in ("ui.number", "number", "ui.pick_model")
+                ):
                     named |= {key.value for key in [said.get("key")] if isinstance(key, ast.Constant)}
                 if called in LINKS:  # with the values that it opens a page with
                     given = (key for d in ast.walk(node) if isinstance(d, ast.Dict) for key in d.keys)
