@@ -273,10 +273,10 @@ def fields_in_addresses():
                 called = ast.unparse(node.func)
                 # None: `**bind`, options that several fields share
                 is_field = not called.endswith("container")  # a container has a key for its style alone
-                if (
-                    is_field
-                    and {"bind", None} & {*said}
-                    or called in ("ui.number", "number", "ui.pick_model")
+                if (is_field and {"bind", None} & {*said}) or called in (
+                    "ui.number",
+                    "number",
+                    "ui.pick_model",
                 ):
                     named |= {key.value for key in [said.get("key")] if isinstance(key, ast.Constant)}
                 if called in LINKS:  # with the values that it opens a page with
