@@ -236,7 +236,7 @@ def kind(run: Run) -> str:
         words.append(f"transfer check {100 * run.config['adapt_on']:.0f} %")
     if run.config.get("embeddings"):
         words.append("embeddings")
-    if run.id == EXAMPLE_ID:
+    if run.is_example:
         words.append("the example that ships")
     return ", ".join(words)
 

@@ -8,6 +8,7 @@ from core import figures
 from core.base.paths import assets
 from core.cola import forgetting
 from core.runs import models
+from core.runs.cost_file import _COST_COLUMNS
 from core.runs.store import RunStore
 from core.ttm.run import TTMRun
 from ui import forgetting as costs
@@ -101,7 +102,7 @@ def _costs(changes: dict[str, tuple[float, float, float]]) -> pd.DataFrame:
         }
         for name, (d, a, b) in changes.items()
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).reindex(columns=list(_COST_COLUMNS), fill_value=0)
 
 
 def test_what_adaptation_costs_is_said_in_a_sentence_of_what_is_clear(tmp_path):

@@ -2,16 +2,22 @@
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 from driving import button, fine, text
 
 from core.base.paths import assets
-from core.exchange.example import ARCHIVE, EXAMPLE, example_run
+from core.cola.forgetting import cached_table, unadapted_sets
+from core.datasets import load
+from core.exchange.example import ARCHIVE, EXAMPLE, _controls_of_example, example_run
 from core.metrics.evaluation import Evaluation
 from core.papers import table_plan
 from core.runs.engine import runs_that_count
 from core.runs.store import EXAMPLE_ID, RunStore
+from core.scoring.cache import ScoreCache
+from core.scoring.load import load_scorer
+from core.scoring.scores import score_groups
 from core.ttm.run import adaptation
 from core.ttm.time_left import expected_seconds
 from ui.ttm_shifts import _iterations, measured_before
@@ -35,13 +41,46 @@ def test_it_is_finished_complete_and_small(tmp_path):
             assert told == pytest.approx({key: stored[key] for key in told}, abs=5e-5)
             assert estimate.record()["ties"] == stored["ties"]
     assert (store.folder(run.id) / "model" / "model.safetensors").is_file()
-    assert example_run(store).id == run.id and len(store.list()) == 1
+    assert example_run(store).id == run.id and {each.kind for each in store.list()} == {"ttm", "ledger"}
     assert runs_that_count(store.list(), lambda run: run.kind) == {}  # it is nobody's result
     settings = adaptation(run.config)
     assert expected_seconds(store, settings, 300)[1] == "a rough estimate"  # nor this machine's pace
     assert not any(status.runs for status in table_plan(store, "world", seeds=1).lines)
     store.delete(run.id)  # whoever deletes it has it again when a link asks for it
     assert example_run(store).status == "finished"
+
+
+def test_its_controls_and_its_costs_ship_and_are_of_this_run(tmp_path):
+    store = RunStore(tmp_path)
+    run = example_run(store)
+    (controls,) = _controls_of_example(store, run)
+    assert controls.is_example and (controls.status, controls.done) == ("finished", controls.total)
+    # Their last part is the run once more.
+    np.testing.assert_allclose(
+        store.scores(controls.id, controls.done), store.scores(run.id, run.done), atol=1e-3
+    )
+    table = cached_table(store.folder(run.id)).set_index(["set", "metric"])
+    assert {name for name, _ in table.index} == set(unadapted_sets("scenes/left-right"))
+    # What it costs is measured with the model that ships: by this machine's own scores on one of the sets.
+    groups = load("scenes/triples")
+    model = load_scorer(str(store.folder(run.id) / "model"))
+    after = Evaluation.of(score_groups(model, groups.blind(), ScoreCache()), groups.truth).metrics[
+        "group_match"
+    ]
+    assert table.loc[("scenes/triples", "group_match"), "after"] == pytest.approx(after.value, abs=0.4)
+    store.delete(controls.id)
+    assert _controls_of_example(store, run) == []
+    assert _controls_of_example(store, example_run(store))
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_its_page_opens_with_three_answers_that_are_measured(app, monkeypatch, public):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1" if public else "0")
+    said = text(app(TTM, run=EXAMPLE)).replace("\u00a0", " ")
+    assert re.search(r"Beyond luck\? \*\*Yes:\*\* GroupMatch \+\d+\.\d points \(95 % interval", said)
+    assert re.search(r"Beyond controls\? \*\*Yes:\*\* \+\d+\.\d points .+ closest of 5 controls", said)
+    assert re.search(r"Costs elsewhere\? \*\*Yes:\*\* clearly worse on \d+ of 11 other sets", said)
+    assert "Not measured" not in said
 
 
 def test_a_link_and_a_button_open_it(app, monkeypatch):

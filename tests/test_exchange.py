@@ -22,6 +22,7 @@ from core.base import files
 from core.base.errors import InputError
 from core.base.table_formats import READ, WRITTEN, open_table, write_table
 from core.cli import app
+from core.cola.forgetting import cached_table
 from core.datasets import score_files
 from core.datasets.score_files import read_scores, write_scores
 from core.exchange import importing
@@ -422,6 +423,40 @@ def test_a_run_that_was_tampered_with_is_a_sentence_and_leaves_nothing(tmp_path,
         import_run(there, folder)
     assert there.list() == []
     assert [p.name for p in there.root.iterdir() if p.is_dir()] == []
+
+
+COST = (
+    "set,shape,metric,groups,before,before_low,before_high,after,after_low,after_high,chance,difference,low,high,fixed,"
+    "broken,p_value,ties_before,ties_after\nscenes/swap,1x2,text_score,300,65,59,70,62,56,67,50,-3,-10,4,56,65,0.46,0,0\n"
+)
+
+
+def test_what_a_run_costs_on_other_sets_goes_along_with_it(tmp_path, run):
+    store, run_id = run
+    (store.folder(run_id) / "cost.csv").write_text(COST)
+    found = import_run(RunStore(tmp_path / "there"), export_run(store, run_id, tmp_path / "out.zip"))
+    table = cached_table(RunStore(tmp_path / "there").folder(found.id))
+    assert table["difference"].tolist() == [-3] and table["set"].tolist() == ["scenes/swap"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "set,shape\na,b\n",
+        COST.replace("65,59", "x,59"),
+        COST.replace("65,59", ",59"),
+        "\0" * 9,
+        COST[:300] + '"',
+    ],
+)
+def test_costs_that_are_no_table_are_a_sentence_and_leave_nothing(tmp_path, run, text):
+    store, run_id = run
+    (store.folder(run_id) / "cost.csv").write_text(text)
+    there = RunStore(tmp_path / "there")
+    with pytest.raises(InputError, match=r"cost\.csv of a run is damaged"):
+        import_run(there, export_run(store, run_id, tmp_path / "out"))
+    assert there.list() == []
 
 
 def test_a_run_that_says_not_when_it_began_comes_in_all_the_same(tmp_path, run):

@@ -16,6 +16,7 @@ from core.base.errors import InputError
 from core.base.paths import assets
 from core.base.public_mode import is_public
 from core.base.text import _pct, _signed, _signed_range, counted
+from core.exchange.example import _controls_of_example
 from core.figures.text import escape_markdown, metric_line
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
@@ -82,7 +83,8 @@ def controls_answer(store: RunStore, run: Run, of: str = "") -> Answer:
     if gain_record(run) is None:
         return Answer(QUESTION, NOT_MEASURED, "there are none for this kind of run.")
     job = LedgerRun.read({**run.config, "ledger": run.config["ttm"], "group": None})
-    there = next((r for r in store.list(LedgerRun.kind) if LedgerRun.read(r.config).key == job.key), None)
+    measured = [*store.list(LedgerRun.kind), *_controls_of_example(store, run)]
+    there = next((each for each in measured if LedgerRun.read(each.config).key == job.key), None)
     runs = counted(job.total // job.settings.iterations, "run")
     if there is not None:
         word, said = _beyond(_record(there.id, there.done, there.attempt, there)) if there.done else _UNKNOWN

@@ -63,12 +63,23 @@ def adapted_model_section(store: RunStore, run: Run) -> None:
         st.caption("It is too large to download through the browser; on this machine run")
         st.code(f"crossmatch runs export {run.id} --out adapted", language="bash")
     forgetting_section(store, run)
+    publication(folder)
+
+
+def publication(folder: Path) -> None:
+    """The card that goes along with the model, and the way to the Hugging Face hub."""
     card = folder / "README.md"
-    if card.is_file():
-        with st.expander("Model card"):
-            st.code(card.read_text(encoding="utf-8"), language=None, wrap_lines=True)
+    parts = ["model card"] if card.is_file() else []
     if not is_public():  # nobody types a token into a server of somebody else's
-        push(folder)
+        parts.append("push to the Hugging Face hub")
+    if not parts:
+        return
+    label = " and ".join(parts)
+    with st.expander(f"{label[0].upper()}{label[1:]}"):
+        if not is_public():
+            push(folder)
+        if card.is_file():
+            st.code(card.read_text(encoding="utf-8"), language=None, wrap_lines=True)
 
 
 def zipped(run_id: str) -> bytes:
@@ -79,19 +90,18 @@ def zipped(run_id: str) -> bytes:
 
 def push(folder: Path) -> None:
     """To the Hugging Face hub, with a token that is used once and kept nowhere."""
-    with st.expander("Push to the Hugging Face hub"):
-        with st.form("push", clear_on_submit=True, border=False):
-            left, right = st.columns(2)
-            repository = left.text_input("Repository", placeholder="ada/clip-adapted")
-            token = right.text_input(
-                "Your token, with the right to write",
-                type="password",
-                autocomplete="off",
-                help="Sent to huggingface.co for this upload, and not stored.",
-            )
-            public = st.toggle("Public repository")
-            pressed = st.form_submit_button("Push", icon=":material/cloud_upload:")
-        if pressed:
-            with show_errors(), st.spinner("Uploading …"):
-                address = push_model(folder, repository.strip(), token or None, private=not public)
-                st.success(f"Uploaded: {escape_markdown(address)}", icon=":material/check:")
+    with st.form("push", clear_on_submit=True, border=False):
+        left, right = st.columns(2)
+        repository = left.text_input("Repository", placeholder="ada/clip-adapted")
+        token = right.text_input(
+            "Your token, with the right to write",
+            type="password",
+            autocomplete="off",
+            help="Sent to huggingface.co for this upload, and not stored.",
+        )
+        public = st.toggle("Public repository")
+        pressed = st.form_submit_button("Push", icon=":material/cloud_upload:")
+    if pressed:
+        with show_errors(), st.spinner("Uploading …"):
+            address = push_model(folder, repository.strip(), token or None, private=not public)
+            st.success(f"Uploaded: {escape_markdown(address)}", icon=":material/check:")

@@ -621,9 +621,7 @@ def rows(groups: Sequence[ChangedGroup], key: str, page: int) -> None:
 
     first = page - (page - 1) % ROWS
     with st.container(key=f"turn-rows-{key}"):
-        st.caption(
-            "Press a group to see it before and after. Behind a caption: the image that it belongs to."
-        )
+        st.caption("Press a group to see it before and after.")
         with st.container(key=f"compact-gallery-{key}"):
             grid = st.grid(1, border=True)
             for number, each in enumerate(groups[first - 1 : first - 1 + ROWS], first):

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core import datasets
-from core.base import files
 from core.base.errors import InputError
 from core.cola.run import _base_source
 from core.metrics import groups as metrics
 from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import TEXT_SCORE
+from core.runs.cost_file import _COST_COLUMNS, _read_cost, _write_cost
 from core.runs.models import of_same_kind
 from core.runs.store import RunStore
 from core.scoring.cache import ScoreCache
@@ -27,12 +27,6 @@ from core.scoring.scores import score_groups
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_COLUMNS = (
-    "set", "shape", "metric", "groups", "before", "before_low", "before_high", "after", "after_low", "after_high",
-    "chance", "difference", "low", "high", "fixed", "broken", "p_value", "ties_before", "ties_after",
-)  # fmt: skip
-_COST_FILE = "cost.csv"  # in a run's folder
 
 
 class _AdaptedOrigin(NamedTuple):
@@ -119,7 +113,7 @@ def cost_table(
         if say is not None:
             say(f"measuring {name}")
         rows += _set_rows(name, before, after, groups, _within(progress, done, len(chosen)))
-    return pd.DataFrame(rows, columns=list(_COLUMNS))
+    return pd.DataFrame(rows, columns=list(_COST_COLUMNS))
 
 
 def _within(
@@ -136,18 +130,13 @@ def run_table(
 ) -> pd.DataFrame:
     """`cost_table` of a finished run on every other set at hand, kept in the run's folder for whoever looks next."""
     table = cost_table(f"run/{run_id}", say=say, progress=progress, device=device)
-    path = RunStore().folder(run_id) / _COST_FILE
-    with files.storage_errors(path):
-        files.write_bytes(path, table.to_csv(index=False).encode())
+    _write_cost(RunStore().folder(run_id), table)
     return table
 
 
 def cached_table(folder: Path) -> pd.DataFrame | None:
     """What `run_table` left in a run's folder; None where nobody has measured it yet."""
-    import pandas as pd
-
-    path = folder / _COST_FILE
-    return pd.read_csv(path) if path.is_file() else None
+    return _read_cost(folder)
 
 
 def _set_rows(

@@ -1,6 +1,7 @@
 """The finished run that ships with Crossmatch, so that a link to a run lands on one before anybody has started any.
 
-`assets/runs/example.zip` is an archive of `export_run`; `python -m benchmarks.results.example_run` makes it.
+`assets/runs/example.zip` is an archive of `export_run`, `example_controls.zip` one of its controls;
+`python -m benchmarks.results.example_run` makes both.
 """
 
 from __future__ import annotations
@@ -11,17 +12,31 @@ from threading import Lock
 from core.base.errors import InputError
 from core.base.paths import assets
 from core.exchange.runs import import_run
-from core.runs.store import EXAMPLE_ID, Run, RunStore
+from core.runs.store import _EXAMPLE_CONTROLS_ID, EXAMPLE_ID, Run, RunStore
 
 EXAMPLE = "example"  # in an address, in place of an id
 ARCHIVE = assets() / "runs" / "example.zip"
+_CONTROLS = assets() / "runs" / "example_controls.zip"
+_SHIPPED = {_EXAMPLE_CONTROLS_ID: _CONTROLS, EXAMPLE_ID: ARCHIVE}
 
 _import_lock = Lock()
 
 
 def example_run(store: RunStore) -> Run:
-    """The run in this store, imported the first time that it is asked for; it belongs to nobody."""
+    """The run in this store, imported the first time that it is asked for, its controls, too; they belong to nobody."""
+    all_of = RunStore(store.root)
     with _import_lock:
+        for run_id, archive in _SHIPPED.items():
+            try:
+                all_of.get(run_id)
+            except InputError:
+                import_run(all_of, archive, run_id=run_id)
+    return store.get(EXAMPLE_ID)
+
+
+def _controls_of_example(store: RunStore, run: Run) -> list[Run]:
+    """The shipped controls, of the run that ships, unless they were deleted; lists of visitors lack them."""
+    if run.id == EXAMPLE_ID:
         with suppress(InputError):
-            return store.get(EXAMPLE_ID)
-        return import_run(RunStore(store.root), ARCHIVE, run_id=EXAMPLE_ID)
+            return [store.get(_EXAMPLE_CONTROLS_ID)]
+    return []

@@ -1,8 +1,9 @@
 """A whole run as a folder or zip that another machine opens: description, iterations, arrays, final model.
 
 Layout: `run.json` (what it was), `steps.jsonl` (one record per iteration), `steps/0000.npz` ... (scores, selections,
-matchings), `model/` where the run has a final one, and a manifest of checksums. Of paths on this machine only the last
-part goes along. Nothing that comes in is run; what its manifest does not vouch for is not looked at.
+matchings), `model/` where the run has a final one, `cost.csv` where it was measured what that costs on other sets, and
+a manifest of checksums. Of paths on this machine only the last part goes along. Nothing that comes in is run; what its
+manifest does not vouch for is not looked at.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from core.base.paths import is_file, is_folder
 from core.base.text import counted
 from core.datasets.downloads import unpack
 from core.exchange._packing import packed
+from core.runs.cost_file import _COST_FILE, _read_cost
 from core.runs.models import public
 from core.ttm.seeds import _GROUP, _new_group, group_runs, seed_of
 
@@ -207,6 +209,8 @@ def _write_archive(store: RunStore, run: Run, folder: Path, model: bool) -> None
     final = store.folder(run.id) / "model"
     if model and run.status == "finished" and final.is_dir():
         shutil.copytree(final, folder / "model")
+    if (cost := store.folder(run.id) / _COST_FILE).is_file():
+        shutil.copyfile(cost, folder / _COST_FILE)
 
 
 def import_run(store: RunStore, source: Path, run_id: str | None = None) -> Run:
@@ -268,6 +272,8 @@ def _read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             f"{folder.name} was written by another version of Crossmatch; use that version or a newer one."
         )
     vouched = set(manifest["files"])
+    if _COST_FILE in vouched:
+        _read_cost(folder)
     try:
         if not {"run.json", "steps.jsonl"} <= vouched:
             raise ValueError("its manifest does not list run.json and steps.jsonl")
@@ -333,10 +339,13 @@ def _install_run(
 
 
 def _archive_members(name: str) -> bool:
-    """Whether a file belongs to a run: arrays of an iteration, or a part of its model; no name that leads out."""
+    """Whether a file belongs to a run: arrays of an iteration, a part of its model, or its costs; no name that leads
+    out."""
     parts = PurePosixPath(name).parts
     if ".." in parts or PurePosixPath(name).is_absolute() or set(name) & set("\\:\0"):
         return False
-    return (parts[0] == "steps" and len(parts) == 2 and bool(_ARRAYS.fullmatch(parts[1]))) or (
-        parts[0] == "model" and len(parts) > 1
+    return (
+        (parts[0] == "steps" and len(parts) == 2 and bool(_ARRAYS.fullmatch(parts[1])))
+        or (parts[0] == "model" and len(parts) > 1)
+        or name == _COST_FILE
     )
