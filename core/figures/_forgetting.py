@@ -76,6 +76,6 @@ def cost_figure(data: CostData) -> go.Figure:
             text=[data.sets[j] for j in np.flatnonzero(known)],
             hovertemplate="%{text}: %{x:+.1f} points (%{customdata[0]:+.1f} to %{customdata[1]:+.1f})",
         )
-    layout(figure, 70 + (30 if len(data.models) == 1 else 58) * len(y), "points", "")
+    layout(figure, 64 + (24 if len(data.models) == 1 else 58) * len(y), "points", "")
     figure.add_vline(x=0, line={"color": OUTCOME_COLOURS["tie"], "width": 2})
     return rows_axis(figure, data.sets)
