@@ -155,6 +155,9 @@ def ways_on(store: RunStore, shown: str) -> DeltaGenerator:
         if group:
             back = "All seeds of this group"
             st.button(back, on_click=runs.open_run, args=(group,), icon=":material/arrow_back:")
+        own = ledger.explained_run(store, first) if first.kind == LedgerRun.kind else None
+        if own is not None:
+            st.button("Back to the run", on_click=runs.open_run, args=(own.id,), icon=":material/arrow_back:")
         whole = runs.runs_of(store, group or shown)  # of somebody else's group a visitor sees none
         if whole and first.kind != LedgerRun.kind and not any(run.live for run in whole):
             more_seeds(store, group or shown)

@@ -10,7 +10,7 @@ from driving import button, fine, text
 from core.base.paths import assets
 from core.cola.forgetting import cached_table, unadapted_sets
 from core.datasets import load
-from core.exchange.example import ARCHIVE, EXAMPLE, _controls_of_example, example_run
+from core.exchange.example import ARCHIVE, EXAMPLE, _shipped_with, example_run
 from core.metrics.evaluation import Evaluation
 from core.papers import table_plan
 from core.runs.engine import runs_that_count
@@ -53,7 +53,7 @@ def test_it_is_finished_complete_and_small(tmp_path):
 def test_its_controls_and_its_costs_ship_and_are_of_this_run(tmp_path):
     store = RunStore(tmp_path)
     run = example_run(store)
-    (controls,) = _controls_of_example(store, run)
+    (controls,) = _shipped_with(store, run)
     assert controls.is_example and (controls.status, controls.done) == ("finished", controls.total)
     # Their last part is the run once more.
     np.testing.assert_allclose(
@@ -69,8 +69,8 @@ def test_its_controls_and_its_costs_ship_and_are_of_this_run(tmp_path):
     ]
     assert table.loc[("scenes/triples", "group_match"), "after"] == pytest.approx(after.value, abs=0.4)
     store.delete(controls.id)
-    assert _controls_of_example(store, run) == []
-    assert _controls_of_example(store, example_run(store))
+    assert _shipped_with(store, run) == []
+    assert _shipped_with(store, example_run(store))
 
 
 @pytest.mark.parametrize("public", [False, True])
@@ -78,9 +78,15 @@ def test_its_page_opens_with_three_answers_that_are_measured(app, monkeypatch, p
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1" if public else "0")
     said = text(app(TTM, run=EXAMPLE)).replace("\u00a0", " ")
     assert re.search(r"Beyond luck\? \*\*Yes:\*\* GroupMatch \+\d+\.\d points \(95 % interval", said)
-    assert re.search(r"Beyond controls\? \*\*Yes:\*\* \+\d+\.\d points .+ closest of 5 controls", said)
+    assert re.search(
+        r"Beyond controls\? \*\*Yes:\*\* \+\d+\.\d points .+ closest of 5 controls, “No right caption”", said
+    )
     assert re.search(r"Costs elsewhere\? \*\*Yes:\*\* clearly worse on \d+ of 11 other sets", said)
     assert "Not measured" not in said
+    test = fine(button(app(TTM, run=EXAMPLE), "Open the controls").click().run())
+    assert "No right caption" in text(test)  # the name that the box gives the closest of them
+    test = fine(button(test, "Back to the run").click().run())
+    assert "Beyond luck?" in text(test)
 
 
 def test_a_link_and_a_button_open_it(app, monkeypatch):

@@ -16,13 +16,13 @@ from core.base.errors import InputError
 from core.base.paths import assets
 from core.base.public_mode import is_public
 from core.base.text import _pct, _signed, _signed_range, counted
-from core.exchange.example import _controls_of_example
+from core.exchange.example import _shipped_with
 from core.figures.text import escape_markdown, metric_line
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from core.runs.engine import start
 from core.runs.store import Run, RunStore
-from core.ttm.run import LedgerRun, adaptation
+from core.ttm.run import LedgerRun, TTMRun, adaptation
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
 from ui.formatting import anchor, exact_differences_once, interval_to_quote, true_minus, unbroken
@@ -83,7 +83,7 @@ def controls_answer(store: RunStore, run: Run, of: str = "") -> Answer:
     if gain_record(run) is None:
         return Answer(QUESTION, NOT_MEASURED, "there are none for this kind of run.")
     job = LedgerRun.read({**run.config, "ledger": run.config["ttm"], "group": None})
-    measured = [*store.list(LedgerRun.kind), *_controls_of_example(store, run)]
+    measured = [*store.list(LedgerRun.kind), *_shipped_with(store, run)]
     there = next((each for each in measured if LedgerRun.read(each.config).key == job.key), None)
     runs = counted(job.total // job.settings.iterations, "run")
     if there is not None:
@@ -109,11 +109,8 @@ def _beyond(record: Mapping[str, Any]) -> tuple[str, str]:
     word = YES if clearly else NO if any(each["high"] < 0 for each in ends.values()) else NOT_PROVEN
     if word == NO:
         least = min(rows, key=lambda row: ends[row["name"]]["high"])
-    name = CONTROL_LABELS.get(least["name"], least["label"])
-    return (
-        word,
-        f"{points_text(least['beyond'])} against the closest of {counted(len(rows), 'control')}, “{name}”.",
-    )
+    closest = f"against the closest of {counted(len(rows), 'control')}, “{least['label']}”"
+    return word, f"{points_text(least['beyond'])} {closest}."
 
 
 def _open_controls(there: Run) -> None:
@@ -127,6 +124,13 @@ def _start_controls(store: RunStore, run: Run, job: LedgerRun) -> None:
     if st.button("Run the controls", icon=":material/balance:", help=CONTROLS):
         open_run(start(store, f"Ledger: {run.title}", job).id)
         st.rerun()
+
+
+def explained_run(store: RunStore, ledger: Run) -> Run | None:
+    """The run whose gain these controls explain, where it is here."""
+    key = TTMRun.read({**ledger.config, "ttm": ledger.config["ledger"]}).key
+    runs = [*store.list(TTMRun.kind), *_shipped_with(store, ledger)]
+    return next((each for each in runs if TTMRun.read({**each.config, "group": None}).key == key), None)
 
 
 def view(store: RunStore, run_id: str, files: DeltaGenerator) -> None:

@@ -31,7 +31,7 @@ from core.cli._score_options import (
     with_options,
 )
 from core.cli.options import Json, PlainShape, Positional, Seed, Tag, _SetOrFile, named
-from core.datasets.score_files import read_tags
+from core.datasets.score_files import _tags_without_captions
 from core.datasets.shapes import of_shape
 from core.debiasing.blind import blind_baseline, check_blind
 from core.debiasing.debias import prior_from_samples
@@ -175,7 +175,7 @@ class _Slicing(NamedTuple):
     def apply(self, study: AlphaStudy, tags: pd.DataFrame | None) -> tuple[AlphaStudy, _Parts]:
         """The study of the wanted groups, and of those with each value of a tag. tags : one row per group."""
         if self.file is not None:
-            tags = read_tags(self.file, ids=study.ids)
+            tags = _tags_without_captions(self.file, ids=study.ids)
         whole = Evaluation(study.scores, study.truth, study.ids, tags)
         wanted = with_tags(whole, self.only)
         if self.by is None and self.file is None:
@@ -189,7 +189,7 @@ class _Slicing(NamedTuple):
     def apply_to_images(self, study: RetrievalStudy) -> tuple[RetrievalStudy, _Parts]:
         """The same for the images of a retrieval set; each part has the captions that belong to one of its images."""
         if self.file is not None:
-            study = replace(study, tags=read_tags(self.file, ids=study.ids))
+            study = replace(study, tags=_tags_without_captions(self.file, ids=study.ids))
         wanted = with_tags(study, self.only)
         if self.by is None and self.file is None:
             return wanted, {}

@@ -34,9 +34,9 @@ def example_run(store: RunStore) -> Run:
     return store.get(EXAMPLE_ID)
 
 
-def _controls_of_example(store: RunStore, run: Run) -> list[Run]:
-    """The shipped controls, of the run that ships, unless they were deleted; lists of visitors lack them."""
-    if run.id == EXAMPLE_ID:
-        with suppress(InputError):
-            return [store.get(_EXAMPLE_CONTROLS_ID)]
+def _shipped_with(store: RunStore, run: Run) -> list[Run]:
+    """Of the run that ships its controls, of these the run, unless it was deleted; lists of visitors lack them."""
+    others = [each for each in _SHIPPED if run.is_example and each != run.id]
+    with suppress(InputError):
+        return [store.get(each) for each in others]
     return []
