@@ -84,7 +84,7 @@ def test_its_page_opens_with_three_answers_that_are_measured(app, monkeypatch, p
     assert re.search(r"Costs elsewhere\? \*\*Yes:\*\* clearly worse on \d+ of 11 other sets", said)
     assert "Not measured" not in said
     test = fine(button(app(TTM, run=EXAMPLE), "Open the controls").click().run())
-    assert "No right caption" in text(test)  # the name that the box gives the closest of them
+    assert "Which part of it is knowledge?" in text(test)
     test = fine(button(test, "Back to the run").click().run())
     assert "Beyond luck?" in text(test)
 
