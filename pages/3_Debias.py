@@ -15,7 +15,7 @@ from ui.retrieval_files import own_retrieval_set
 from ui.views import read_view, view_field
 
 LEAD = (  # one line of a laptop: the figure has the height of a second one
-    "Captioners favour common sentences. **Alpha** removes this language prior: at 0 none of it, at 1 all of it."
+    "Captioners favour common sentences. **Alpha** removes this language prior: 0 none, 1 all."
 )
 # As the page shows them and as the address has them; `ui.old_links` has what they were called before.
 ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = DEBIAS_VIEWS

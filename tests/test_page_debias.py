@@ -997,7 +997,7 @@ def test_the_key_of_the_figure_names_star_and_chance_line_only_where_they_are_dr
     scores, prior = np.array([[[0.4, 0.0]]] * 20 + [[[0.0, 0.4]]] * 20), np.array([[1.0, 0.0]] * 40)
     gained = AlphaStudy(scores, prior, np.ones((40, 1), int), [*map(str, range(40))])
     said = debias_alpha._drawn(gained, "text_score")
-    assert "Star, strip: best α here, too high for others." in said
+    assert "Star and strip: the best α on these groups." in said
     assert "dotted: chance." in said and "↓" not in said
 
 

@@ -365,10 +365,10 @@ def _drawn(study: AlphaStudy, metric: str) -> str:
     dotted = "dotted: chance" if figures._chance_is_on_axis(data) else "↓: chance, below the axis"
     best = ""
     if figures._has_star(data):
-        best = " Star, strip: best α here, too high for others."
+        best = " Star and strip: the best α on these groups."
     elif figures._has_strip(data):
-        best = " Strip: best α here."
-    return f"Shaded: 95 % band; {dotted}.{best} Press to move α."
+        best = " Strip: the best α on these groups."
+    return f"Shaded: 95 % interval; {dotted}.{best} Press to move α."
 
 
 def scenario_text(study: AlphaStudy) -> str:
