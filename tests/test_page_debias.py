@@ -986,13 +986,13 @@ def test_the_key_of_the_figure_names_the_strip_only_where_it_can_be_seen(monkeyp
     for best, seen in (([[0.0, 0.001]], False), ([[0.0, 0.001], [0.25, 0.5]], True), ([[0.0, 1.0]], True)):
         shown = data._replace(best=np.array(best), peak=(0.0, data.peak[1]))
         monkeypatch.setattr(debias_alpha, "_curve_data", lambda study, metric, shown=shown: shown)
-        assert ("Strip: best α here." in debias_alpha._drawn(no_gain(), "text_score")) == seen
+        assert ("Strip: the best α on these groups." in debias_alpha._drawn(no_gain(), "text_score")) == seen
 
 
 def test_the_key_of_the_figure_names_star_and_chance_line_only_where_they_are_drawn():
     """It said “star: best of 0 to 1” of a star at α = 0, and “dotted: chance” of a line that was not drawn."""
     said = debias_alpha._drawn(no_gain(), "text_score")
-    assert "star" not in said.lower() and "Strip: best α here." in said
+    assert "star" not in said.lower() and "Strip: the best α on these groups." in said
     assert "dotted" not in said and "↓: chance, below the axis" in said
     scores, prior = np.array([[[0.4, 0.0]]] * 20 + [[[0.0, 0.4]]] * 20), np.array([[1.0, 0.0]] * 40)
     gained = AlphaStudy(scores, prior, np.ones((40, 1), int), [*map(str, range(40))])
@@ -1375,7 +1375,7 @@ def test_where_the_best_alpha_lies_at_the_edge_of_its_range_the_page_says_so():
 def test_the_page_says_that_log_p_of_a_sentence_is_a_mean_over_its_tokens_and_what_the_best_alpha_is_of(app):
     test = app(set=FIRST)
     assert "log P(t | image) − α · log P(t)." in text(test) and "means over a sentence's tokens" in text(test)
-    assert "best α here, too high for others" in text(test)
+    assert "the best α on these groups" in text(test)
 
 
 def test_each_column_of_the_retrieval_table_says_its_direction(app):
