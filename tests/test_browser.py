@@ -886,7 +886,10 @@ def test_nothing_jumps_while_a_page_opens_on_a_phone_or_a_laptop(chromium, serve
 def moved_while_opening(chromium, address, size) -> float:
     """The layout shift of a page from its first moment on, in a new browser of this size."""
     width, height = size
-    with chromium.new_context(viewport={"width": width, "height": height}, has_touch=width < 640) as context:
+    phone = width < 640
+    with chromium.new_context(
+        viewport={"width": width, "height": height}, has_touch=phone, is_mobile=phone
+    ) as context:
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.add_init_script(SHIFTS)
