@@ -135,8 +135,8 @@ def test_numbers_show_the_difference_that_decides(left, right, text):
 @pytest.mark.parametrize(
     ("scores", "sums"),
     [
-        # 4.884 + 7.064 = 11.948 would be 11.95, which 4.88 + 7.06 is not
-        ([[4.884, 2.104], [5.494, 7.064]], "4.88 + 7.06 = 11.94 > 2.10 + 5.49 = 7.59"),
+        # 4.884 + 7.064 = 11.948 is 11.95, which 4.88 + 7.06 is not
+        ([[4.884, 2.104], [5.494, 7.064]], "4.884 + 7.064 = 11.948 > 2.104 + 5.494 = 7.598"),
         ([[-0.5, 1.0], [2.0, -0.25]], "−0.50 − 0.25 = −0.75 < 1.00 + 2.00 = 3.00"),
         # 0.10 + 0.10 against 0.10 + 0.11 would decide where the totals tie
         ([[0.104, 0.1], [0.108, 0.104]], "0.104 + 0.104 = 0.208 = 0.100 + 0.108 = 0.208"),
@@ -305,12 +305,33 @@ def test_sums_comparisons_and_margins_of_cosines_are_right_as_they_are_shown(m, 
     found = Evaluation.of(scores, np.tile(np.arange(m), (300, 1)), [str(i) for i in range(300)])
     for data in map(found.group, range(300)):
         (true, rival), digits, margin = data.shown_totals, data.digits, float(data.shown_margin)
+        sums = [sum(round(float(term), digits) for term in terms) for terms in data.terms]
         for terms, total in zip(data.terms, (true, rival), strict=True):
-            assert total == pytest.approx(sum(round(float(term), digits) for term in terms), abs=1e-9)
+            assert total == round(float(terms.sum()), digits)
+        agree = (true, rival) == pytest.approx(sums, abs=1e-9)
+        said = group_html.METRICS["group_match"].verdict(data)
+        assert ("≈" in said) == (len(data.terms[0]) > 1 and not agree)
         assert (true > rival) == (data.kinds["group_match"] == "right") and margin > 0
         assert margin == pytest.approx(data.margin, abs=0.51 * 10.0**-digits)
         if data.kinds["group_match"] == "right" or k == 2:  # else the best two may both be others
             assert abs(abs(true - rival) - margin) <= 0.1 * margin + 1e-9 or digits == 6
+
+
+def test_a_verdict_s_terms_totals_and_margin_agree_with_one_another_and_with_the_true_values():
+    """By hand: −0.7949 + 0.2959 = −0.4990 and −1.1591 + 0.0624 = −1.0967, 0.5977 apart. Two decimals give
+    −0.79 + 0.30 = −0.49 of −0.50; three, −0.795 + 0.296 = −0.499 and −1.159 + 0.062 = −1.097, are 0.598 apart."""
+    data = view([[-0.7949, -1.1591], [0.0624, 0.2959]], TRUTH)
+    assert (data.digits, data.shown_margin, data.adds_up) == (3, "0.598", True)
+    said = group_html.verdicts_html(data).replace("\u00a0", " ")
+    assert "−0.795 + 0.296 = −0.499 &gt; −1.159 + 0.062 = −1.097" in said
+
+
+def test_sums_that_rounding_spoils_with_any_decimals_say_that_they_are_rounded():
+    """2.44444444 twice is 4.88888888, which rounds up with two decimals and with six, where 2.44… rounds down."""
+    data = view([[2.44444444, 1.0], [1.0, 2.44444444]], TRUTH)
+    assert (data.digits, data.adds_up, data.shown_margin) == (2, False, "2.89")
+    said = group_html.verdicts_html(data).replace("\u00a0", " ")
+    assert "2.44 + 2.44 ≈ 4.89 &gt; 1.00 + 1.00 = 2.00" in said
 
 
 def test_a_margin_below_what_six_decimals_show_is_not_0():

@@ -99,8 +99,8 @@ def test_home_without_a_model_says_what_to_do(app, fresh_pages, monkeypatch):
 
 def test_the_first_click_leads_to_a_group_that_is_matched_right_and_scored_wrong(app):
     test = app()
-    assert "caption 1 scores 5.49 with image B, and 4.88 with its own, image A" in html(test)
-    assert "4.88 + 7.06 = 11.94 &gt; 2.10 + 5.49 = 7.59" in html(test).replace("\u00a0", " ")
+    assert "caption 1 scores 5.488 with image B, and 4.884 with its own, image A" in html(test)
+    assert "4.884 + 7.062 = 11.946 &gt; 2.096 + 5.488 = 7.584" in html(test).replace("\u00a0", " ")
     state = button(test, "Open this group").click().run().session_state
     group, name = state["group"], state["set"]
     shown = app(GROUPS, set=name, group=group)

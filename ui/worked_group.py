@@ -29,19 +29,18 @@ def worked_example(evaluation: Evaluation) -> int | None:
 
 def _typical_group(evaluation: Evaluation) -> int | None:
     """Of the groups that GroupMatch has right and GroupScore wrong, the one whose margin is nearest to their median.
-    Those come first whose totals, of scores as they are shown, are the shown margin apart: a reader adds them up."""
+    Those come first that add up as they are shown, with the fewest decimals: a reader adds them up."""
     match, score = (evaluation.outcomes[name].value == 1 for name in (GROUP_MATCH, GROUP_SCORE))
     found = np.flatnonzero(match & ~score)
     if not len(found) or max(evaluation.scores.shape[1:]) > _WIDEST:
         return None
     margins = evaluation.matches.margin[found]
     nearest = found[np.argsort(abs(margins - np.median(margins)), kind="stable")][:_TRIED].tolist()
-    return next((place for place in nearest if _adds_up(evaluation.group(place))), nearest[0])
+    return min(nearest, key=lambda place: _hard_to_add(evaluation.group(place)))
 
 
-def _adds_up(data: GroupData) -> bool:
-    true, rival = data.shown_totals
-    return f"{true - rival:.{data.digits}f}" == data.shown_margin
+def _hard_to_add(data: GroupData) -> tuple[bool, int]:
+    return not data.adds_up, data.digits
 
 
 def draw_worked_group(group: Group, data: GroupData) -> None:

@@ -73,37 +73,58 @@ class GroupData(NamedTuple):
 
     @property
     def digits(self) -> int:
-        """Decimals with which its scores are shown: two, and up to six where with fewer different scores would look
-        the same, the margin would be 0, or the totals of what is shown would decide otherwise or be further apart."""
+        """Decimals with which its scores are shown: the fewest, of two to six, with which different scores look
+        different, the margin is not 0 and all that is shown adds up. Where rounding spoils a sum with each of them,
+        those that leave the decision and the margin right; the sum then says ≈."""
         return _fewest_decimals([self]) if self.decimals is None else self.decimals
 
     def _decides_right(self, digits: int) -> bool:
-        """Whether with so many decimals different scores look different, and their totals decide as they do."""
-        order = 0 if self.kinds.get(GROUP_MATCH) == "tie" else np.sign(self.true_total - self.rival_total)
-        true, rival = self._totals(digits)
+        """Whether with so many decimals different scores look different, and add up to what decides as they do."""
+        true, rival = (float(np.round(terms, digits).sum()) for terms in self.terms)
         same = len(np.unique(self.scores.round(digits))) == len(np.unique(self.scores))
-        return same and np.sign(round(true - rival, digits)) == order
+        return same and self._is_in_order(true, rival, digits)
+
+    def _is_in_order(self, true: float, rival: float, digits: int) -> bool:
+        """Whether these totals decide as the group's own do."""
+        order = 0 if self.kinds.get(GROUP_MATCH) == "tie" else np.sign(self.true_total - self.rival_total)
+        return bool(np.sign(round(true - rival, digits)) == order)
 
     def _margin_agrees(self, digits: int) -> bool:
-        """Whether with so many decimals the margin is not 0, and the totals are as far apart to within a tenth of it:
-        what rounding the scores moves is then the last digit of a margin of two or more."""
-        if self.matching is None:
-            return True
+        """Whether with so many decimals the totals decide right, the margin is not 0, and they are as far apart to
+        within a tenth of it: what rounding moves is then the last digit of a margin of two or more."""
         (true, rival), margin = self._totals(digits), round(self.margin, digits)
-        # Of three matchings or more, the two best may both be wrong: then the margin is not that of these totals.
-        of_these = np.isclose(abs(self.true_total - self.rival_total), self.margin, rtol=1e-6, atol=0)
-        off = abs(abs(true - rival) - margin) if of_these else 0.0
-        return margin > 0 and off <= _MOST_OFF * margin + 1e-12
+        if self.matching is None:
+            return self._is_in_order(true, rival, digits)
+        off = abs(abs(true - rival) - margin) if self._is_margin_of_totals else 0.0
+        return self._is_in_order(true, rival, digits) and margin > 0 and off <= _MOST_OFF * margin + 1e-12
+
+    @property
+    def _is_margin_of_totals(self) -> bool:
+        """Of three matchings or more, the two best may both be wrong: then the margin is not that of these totals."""
+        return bool(np.isclose(abs(self.true_total - self.rival_total), self.margin, rtol=1e-6, atol=0))
 
     def _totals(self, digits: int) -> tuple[float, float]:
-        """Totals of the true and of the best other matching, of scores that are rounded first."""
-        true, rival = (np.round(terms, digits).sum() for terms in self.terms)
+        """Totals of the true and of the best other matching, rounded after they are added."""
+        true, rival = self.true_total, self.rival_total
         return round(float(true), digits), round(float(rival), digits)
 
     @property
     def shown_totals(self) -> tuple[float, float]:
-        """Totals of the true and of the best other matching as a reader adds them up from the scores that are shown."""
+        """Totals of the true and of the best other matching, as they are shown."""
         return self._totals(self.digits)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether a reader who adds and subtracts what is shown finds the totals and the margin that are shown."""
+        return self._adds_up(self.digits)
+
+    def _adds_up(self, digits: int) -> bool:
+        totals, margin = self._totals(digits), round(self.margin, digits)
+        if not all(_is_shown_sum(*of, digits) for of in zip(self.terms, totals, strict=True)):
+            return False
+        if self.matching is None or not self._is_margin_of_totals:
+            return True
+        return abs(abs(totals[0] - totals[1]) - margin) < 0.5 * 10.0**-digits
 
     @property
     def shown_margin(self) -> str:
@@ -121,10 +142,24 @@ class GroupData(NamedTuple):
 
 def _fewest_decimals(groups: Sequence[GroupData], totals: bool = True) -> int:
     """With how many decimals all of these groups are shown right. totals : as of `GroupData.beside`."""
-    for digits in range(_LEAST_DIGITS, _MOST_DIGITS):
+    found = _MOST_DIGITS
+    for digits in range(_MOST_DIGITS, _LEAST_DIGITS - 1, -1):
         if all(g._decides_right(digits) and (not totals or g._margin_agrees(digits)) for g in groups):
-            return digits
-    return _MOST_DIGITS
+            found = digits
+    more = range(found, _MOST_DIGITS + 1) if totals else ()
+    return next((digits for digits in more if all(g._adds_up(digits) for g in groups)), found)
+
+
+def _is_shown_sum(terms: np.ndarray, total: float, digits: int) -> bool:
+    """Whether terms that are rounded before they are added give the total; so does a sum that is not written out."""
+    if not _is_written_out(terms):
+        return True
+    return abs(sum(round(float(term), digits) for term in terms) - total) < 0.5 * 10.0**-digits
+
+
+def _is_written_out(terms: np.ndarray) -> bool:
+    """A sum whose terms are read: there is something to add, and not too much to read."""
+    return 1 < len(terms) <= _MOST_TERMS
 
 
 def _always(m: int, k: int) -> bool:
@@ -236,13 +271,15 @@ def _all_compared(data: GroupData, rivals: np.ndarray) -> str:
     return " · ".join(f"{image_name(i)}–{j + 1}: {_compared(t, r, digits)}" for (i, j), t, r in compared)
 
 
-def _sum(terms: np.ndarray, digits: int) -> str:
-    """`4.88 + 7.06 = `; "" where there is nothing to add, or too much to read."""
-    if not 1 < len(terms) <= _MOST_TERMS:
-        return ""
+def _sum(terms: np.ndarray, total: float, digits: int) -> str:
+    """`4.88 + 7.06 = 11.94`; with ≈ where rounded terms add up to another total; the total alone of what is not
+    written out."""
+    if not _is_written_out(terms):
+        return _number(total, digits)
     first, *others = terms
-    signed = (f" {'−' if other < 0 else '+'} {_number(abs(other), digits)}" for other in others)
-    return f"{_number(first, digits)}{''.join(signed)} = "
+    signed = "".join(f" {'−' if other < 0 else '+'} {_number(abs(other), digits)}" for other in others)
+    equals = "=" if _is_shown_sum(terms, total, digits) else "≈"
+    return f"{_number(first, digits)}{signed} {equals} {_number(total, digits)}"
 
 
 def _ahead(own: Any, rivals: Any) -> np.ndarray:
@@ -308,9 +345,7 @@ def _said_of_column(data: GroupData, i: int, j: int) -> str:
 def _match_verdict(data: GroupData) -> str:
     which = "true matching" if len(data.truth) == len(data.scores) else "best true matching"
     digits, totals = data.digits, data.shown_totals
-    true, rival = (
-        _sum(terms, digits) + _number(total, digits) for terms, total in zip(data.terms, totals, strict=True)
-    )
+    true, rival = (_sum(*of, digits) for of in zip(data.terms, totals, strict=True))
     sign = ">" if totals[0] > totals[1] else "<" if totals[0] < totals[1] else "="
     return f"total of the {which} against the best other: {true} {sign} {rival}"
 
