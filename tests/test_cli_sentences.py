@@ -203,6 +203,29 @@ def test_the_options_of_an_adaptation_stand_below_heads():
     assert text.index("Training:") < text.index("--lora-rank") < text.index("The run and what it leaves:")
 
 
+def test_json_lines_with_a_score_each_are_measured_under_other_names_too(tmp_path, monkeypatch):
+    """By hand: of the first group both diagonals are higher, of the second the others: GroupMatch 50 %."""
+    monkeypatch.chdir(tmp_path)
+    scores = {"a": [[2, 1], [1, 2]], "b": [[1, 2], [2, 1]]}
+    rows = [
+        {"item": g, "img": i, "text": j, "sim": scores[g][i][j]}
+        for g in scores
+        for i in (0, 1)
+        for j in (0, 1)
+    ]
+    frame = pd.DataFrame(rows)
+    frame.to_json("other.jsonl", orient="records", lines=True)
+    named = frame.rename(columns={"item": "group", "img": "image", "text": "caption", "sim": "score"})
+    named.to_json("own.jsonl", orient="records", lines=True)
+    names = "group=item,image=img,caption=text,score=sim"
+    for words in (["own.jsonl"], ["other.jsonl", "--columns", names]):
+        done = CliRunner().invoke(app, ["evaluate", *words, "--json"])
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["metrics"]["group_match"]["value"] == 50
+    refused = CliRunner().invoke(app, ["evaluate", "other.jsonl"])
+    assert f"--columns {names}" in str(refused.exception) + refused.output
+
+
 def test_vectors_given_as_scores_are_answered_with_the_way_to_give_them(tmp_path):
     vectors = np.random.default_rng(0).normal(size=(6, 8))
     tables = {

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from core.base import paths
 from core.base.errors import InputError
 from core.datasets.embeddings import parse_shape, read_embeddings
+from core.datasets.score_faults import ScoreFault
 from core.datasets.score_files import read_scores, read_tags, write_scores
 from core.groups import GroupSet
 from core.scoring import scores
@@ -355,6 +356,58 @@ def test_csv_in_long_form(content):
     assert found.ids == ["a", "b"]
     assert found.truth is None
     assert found.tags["kind"].tolist() == ["x", "y"]
+
+
+def score_lines(frame: pd.DataFrame) -> str:
+    return frame.to_json(orient="records", lines=True)
+
+
+def test_json_lines_with_a_score_each_are_read_as_the_csv_of_the_same_scores():
+    frame = pd.read_csv(io.StringIO(CSV))
+    for text, name in ((score_lines(frame), "s.jsonl"), (frame.to_json(orient="records"), "s.json")):
+        found = read_text(text, name)
+        np.testing.assert_array_equal(found.scores, WANTED)
+        assert found.ids == ["a", "b"] and found.truth is None and found.tags["kind"].tolist() == ["x", "y"]
+    frame["match"] = [False, True, True, False] * 2
+    assert read_text(score_lines(frame), "s.jsonl").truth.tolist() == [[1, 0], [1, 0]]
+
+
+def test_json_lines_with_a_score_each_need_not_have_every_tag():
+    lines = score_lines(pd.read_csv(io.StringIO(CSV))).replace(',"kind":"y"', ',"of":["p"]')
+    assert read_text(lines, "s.jsonl").tags.to_dict("list") == {"kind": ["x", ""], "of": ["", '["p"]']}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"score":0.25', '"score":null', "has an empty cell in column 'score'"),
+        (
+            '"score":0.25',
+            '"score":true',
+            r"the score in line 3 \(group 'a', image '1', caption '0'\) is 'true'",
+        ),
+        ('"score":0.25', '"score":{}', "is '{}'; it must be a finite number"),
+        ('"score":0.25', '"score":1' + "0" * 400, "must be a finite number"),
+        ('"score":0.25', '"points":0.25', "line 3 has no key 'score'; add it"),
+        (
+            '"image":1,"caption":0,"score":0.25',
+            '"image":0,"caption":0,"score":0.25',
+            "line 3 .* is there twice",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_json_line_of_one_score_is_said_with_its_line(old, new, said):
+    lines = score_lines(pd.read_csv(io.StringIO(CSV)))
+    assert old in lines
+    with pytest.raises(InputError, match=said):
+        read_text(lines.replace(old, new), "s.jsonl")
+
+
+def test_every_mistake_of_json_lines_with_a_score_each_is_listed():
+    lines = score_lines(pd.read_csv(io.StringIO(CSV)))
+    lines = lines.replace('"score":0.25', '"score":"x"').replace('"score":4.0', '"score":null')
+    found = ScoreFault.of_file("s.jsonl", lines.encode())
+    assert [(fault.row, fault.column) for fault in found] == [(3, "score"), (7, "score")]
 
 
 def test_numbered_images_and_captions_may_come_in_any_order_and_start_at_one():

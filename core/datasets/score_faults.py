@@ -23,7 +23,7 @@ from core.base.text import counted
 from core.datasets._pair_names import _read_names
 from core.datasets._sample_logs import is_sample_log
 from core.datasets.embeddings import _CAPTION_NAMES, _IMAGE_NAMES
-from core.datasets.score_files import _CELL, _value
+from core.datasets.score_files import _CELL, _frame_of_lines, _has_a_score_per_line, _value
 
 LISTED = 500  # faults
 _LINES = (".jsonl", ".json")  # of which each line, or each object of the list, is a group
@@ -49,7 +49,7 @@ class ScoreFault(NamedTuple):
         if Path(path).suffix.lower() == ".npz":
             return list(islice(_array_faults(path, content), LISTED))
         if Path(path).suffix.lower() in _LINES:
-            return _in_order(_faults_by_group(path, content))
+            return _in_order(chain(_faults_by_line(path, content), _faults_by_group(path, content)))
         if Path(path).suffix.lower() not in (".csv", ".parquet"):
             return []
         long: list[ScoreFault] = []
@@ -169,6 +169,23 @@ def _bad_matches(table: pd.DataFrame) -> Iterator[ScoreFault]:
         what = f"image {each['image']!r} of group {each['group']!r} has {has} with match = 1"
         fix = "leave exactly one at 1" if each["several"] else "give at least one the value 1"
         yield ScoreFault(int(each["row"]) + 2, "match", what, fix)
+
+
+def _faults_by_line(path: Path | str, content: bytes) -> Iterator[ScoreFault]:
+    """The faults of JSON lines with a score each; none of others."""
+    try:
+        opened = open_table(path, content)
+        first = next(opened.sound_rows(), None)
+        if first is None or not _has_a_score_per_line(first.cells):
+            return
+        table = _texts(_frame_of_lines(opened, ()))
+    except InputError:
+        return
+    lacks = [name for name in _COLUMNS if name not in table]
+    if lacks:
+        yield from (ScoreFault(None, name, "the key is missing", "add it") for name in lacks)
+        return
+    yield from (fault._replace(row=fault.row and fault.row - 1) for fault in _faults(table))
 
 
 # --- a row, or a line of JSON, per group

@@ -1,4 +1,4 @@
-"""Score files in and out: CSV and Parquet in long form, NPZ, JSONL; and tables of tags. Priors: `_prior_files.py`.
+"""Score files in and out: CSV, Parquet and JSONL in long form, NPZ; and tables of tags. Priors: `_prior_files.py`.
 
 | format | content |
 | --- | --- |
@@ -6,6 +6,7 @@
 | .csv, .parquet | one row per group: the columns of JSON lines below, under any prefix (`_pair_names.py`) |
 | .npz | `scores` (n, m, k); optional `truth` (n, m), `ids` (n,), and one text array (n,) `tag_NAME` per tag |
 | .jsonl | one object per group: `c0_i0`, `c1_i0`, ... (caption, image), optional `id` and `truth`; others are tags |
+| .jsonl | one object per cell, with the keys of the long form |
 | .jsonl | a sample log of lm-eval or lmms-eval, one multiple-choice document per line (`_sample_logs.py`) |
 | .json | MTEB's predictions for a task of compositionality (`_mteb_predictions.py`), or a list of such objects |
 
@@ -57,6 +58,8 @@ from core.datasets._prior_files import _read_prior_file as _read_prior_file
 from core.datasets._prior_files import numbered
 from core.datasets._prior_files import read_prior as read_prior  # other rooms take the five from here
 from core.datasets._sample_logs import is_sample_log, read_sample_log
+from core.datasets._score_lines import _frame_of_lines as _frame_of_lines
+from core.datasets._score_lines import _has_a_score_per_line as _has_a_score_per_line
 from core.datasets.embeddings import RowImage
 from core.groups import Group, GroupSet, check_truth, image_name
 from core.matching.groups import check_scores
@@ -274,8 +277,16 @@ def _read_long(path: Path | str, content: bytes) -> ScoreFile:
             f"{path} has no column 'score' and seems to hold vectors; embeddings are read from an NPZ, "
             "numpy.savez('my.npz', img=..., cap=...), which commands take as --embeddings my.npz."
         )
-    table = opened.frame(_LONG)
-    missing = table.isna().any()
+    return _read_cells(path, opened.frame(_LONG))
+
+
+def _read_cells(path: Path | str, table: pd.DataFrame, unit: str = "row") -> ScoreFile:
+    """A row of the table for each score. unit : what it is in the file; a row counts the header as the first."""
+    missing = (
+        table[[*_LONG, *({"match"} & {*table.columns})]].isna().any()
+        if unit == "line"
+        else table.isna().any()
+    )
     if missing.any():
         raise InputError(
             f"{path} has an empty cell in column {missing.idxmax()!r}; fill it or leave its group out."
@@ -284,7 +295,11 @@ def _read_long(path: Path | str, content: bytes) -> ScoreFile:
 
     def where(row: int) -> str:
         # A CSV with line breaks inside its cells has other line numbers; the labels are right in any case.
-        return f"row {row + 2} (" + ", ".join(f"{n} {c.iloc[row]!r}" for n, c in labels.items()) + ")"
+        return (
+            f"{unit} {row + (2 if unit == 'row' else 1)} ("
+            + ", ".join(f"{n} {c.iloc[row]!r}" for n, c in labels.items())
+            + ")"
+        )
 
     values = _numbers(path, table["score"], where)
     group, ids = pd.factorize(labels["group"])
@@ -299,7 +314,7 @@ def _read_long(path: Path | str, content: bytes) -> ScoreFile:
         if len(repeated) == 1:
             raise InputError(f"{path}: {where(int(repeated[0]))} is there twice; leave one of them out.")
         listed = _first_few([where(int(row)) for row in repeated[:_LISTED]], len(repeated))
-        raise InputError(f"{path}: {len(repeated)} rows are there twice: {listed}; leave one of each out.")
+        raise InputError(f"{path}: {len(repeated)} {unit}s are there twice: {listed}; leave one of each out.")
     _check_complete(path, cell, shape, labels)
     scores = np.empty(len(cell))
     scores[cell] = values
@@ -502,6 +517,8 @@ def _read_lines(path: Path | str, content: bytes) -> ScoreFile:
     if first is not None and is_sample_log(first.cells):
         log = read_sample_log(path, content)
         return ScoreFile(log.log_probs, log.own, log.ids, log.tags, None, log.captions)
+    if first is not None and _has_a_score_per_line(first.cells):
+        return _read_cells(path, _frame_of_lines(opened, _LONG), opened.unit)
     return _read_groups(path, opened)
 
 
@@ -567,7 +584,10 @@ def _cells(where: str, row: dict[str, Any]) -> np.ndarray:
     hits = {key: hit for key in row if (hit := _CELL.fullmatch(key))}
     positions = {(int(hit[2]), int(hit[1])): key for key, hit in hits.items()}  # (image, caption)
     if not positions:
-        raise InputError(f"{where} has no scores; name them c0_i0, c1_i0, ... (caption, image).")
+        raise InputError(
+            f"{where} has no scores; name them c0_i0, c1_i0, ... (caption, image), or write a line per score with "
+            "group, image, caption and score."
+        )
     m, k = (max(position[axis] for position in positions) + 1 for axis in (0, 1))
     check(where, group=len(positions))
     if m * k > len(positions):
