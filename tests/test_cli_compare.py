@@ -67,6 +67,17 @@ def test_a_file_and_a_model_give_what_the_two_give_alone(tmp_path):
     assert mixed["n_groups"] == 300
 
 
+def test_the_table_that_is_written_has_ten_digits_of_every_number(tmp_path):
+    """A has the first two of three groups right, B all: 66.66666667 % and 33.33333333 points."""
+    pair = [[[2.0, 1.0], [1.0, 2.0]], [[2.0, 1.0], [1.0, 2.0]], [[1.0, 2.0], [2.0, 1.0]]]
+    for name, scores in (("a", pair), ("b", [pair[0]] * 3)):
+        np.savez(tmp_path / f"{name}.npz", scores=scores, truth=[[0, 1]] * 3)
+    run(tmp_path / "a.npz", tmp_path / "b.npz", "--out", tmp_path / "table.csv")
+    row = pd.read_csv(tmp_path / "table.csv", dtype=str).iloc[0]
+    assert (row["a"], row["b"], row["difference"]) == ("66.66666667", "100.0", "33.33333333")
+    assert all(len(row[name].lstrip("-0.").replace(".", "")) <= 10 for name in ("a_low", "a_high", "p"))
+
+
 def test_the_table_is_written(files, tmp_path):
     run(*files, "--out", tmp_path / "table.csv")
     table = pd.read_csv(tmp_path / "table.csv")

@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from core.base.errors import InputError
-from core.base.table_formats import Table
+from core.base.table_formats import Table, _result_csv
 from core.base.text import counted
 from core.datasets import user_sets
 from core.exchange import importing
@@ -220,7 +220,7 @@ def show_problems(staged: Staged) -> None:
     table = pd.DataFrame(staged.problem_rows())
     st.dataframe(table, hide_index=True, height=min(38 + 35 * len(table), 320), key="problems")
     with st.container(horizontal=True, vertical_alignment="center"):
-        data = lambda: table.to_csv(index=False).encode()  # noqa: E731
+        data = lambda: _result_csv(table)  # noqa: E731
         st.download_button("Problems (CSV)", data, "problems.csv", "text/csv", on_click="ignore")
         if staged.total > len(table):
             st.caption(f"The first {len(table)} of {staged.total}.")

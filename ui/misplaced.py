@@ -14,7 +14,7 @@ import streamlit as st
 from core.base import public_mode
 from core.base.errors import InputError
 from core.base.paths import is_file
-from core.base.table_formats import Table, open_table
+from core.base.table_formats import Table, _result_csv, open_table
 from core.datasets.score_faults import LISTED, ScoreFault
 from core.exchange.file_kinds import (
     _CAPTIONS,
@@ -136,7 +136,7 @@ def show_mistakes(error: InputError, name: str, content: bytes, so: str) -> None
     elif place == "line":
         table = table.rename(columns={"row": "line", "column": "key"})
     wide_table(table, height=min(38 + 35 * len(table), 320), key="score-faults")
-    data = lambda: table.to_csv(index=False).encode()  # noqa: E731
+    data = lambda: _result_csv(table)  # noqa: E731
     st.download_button("Mistakes (CSV)", data, "mistakes.csv", "text/csv", on_click="ignore")
 
 

@@ -497,14 +497,15 @@ def arrays_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
 def write_table(path: Path, table: pd.DataFrame) -> None:
     """Write a table, whole or not at all; the path's ending decides the format (`WRITTEN`).
 
-    Yes and no are written as 1 and 0; a missing number is an empty cell, a null, or NaN.
+    Yes and no are written as 1 and 0; a missing number is an empty cell, a null, or NaN. A CSV, which people read, has
+    numbers to ten significant digits, other formats all of theirs.
     """
     suffix = path.suffix.lower()
     if suffix not in WRITTEN:
         raise InputError(f"{path} cannot be written; its name must end in {', '.join(WRITTEN)}.")
     with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, table_bytes(table, suffix))
+        write_bytes(path, table_bytes(_to_ten_digits(table) if suffix == ".csv" else table, suffix))
 
 
 def table_bytes(table: pd.DataFrame, suffix: str) -> bytes:
@@ -526,6 +527,23 @@ def _plain(values: pd.Series) -> pd.Series:
     if kind in ("boolean", "integer", "floating", "mixed-integer-float") or (kind == "empty" and len(values)):
         return values.astype(object).where(values.notna(), math.nan).astype("float64")
     return values.astype(object).where(values.notna(), "").map(str)
+
+
+def _result_csv(table: pd.DataFrame) -> bytes:
+    """A table of results as every page and command hands it out as CSV."""
+    return _to_ten_digits(table).to_csv(index=False).encode()
+
+
+def _to_ten_digits(table: pd.DataFrame) -> pd.DataFrame:
+    """Numbers to ten significant digits, so that 57.5 is not 57.49999999999999; single precision has fewer."""
+    table = table.copy()
+    for column in [name for name in table if str(table[name].dtype) in ("float64", "object")]:
+        table[column] = table[column].map(_ten_digits)
+    return table
+
+
+def _ten_digits(value: Any) -> Any:
+    return float(f"{value:.10g}") if isinstance(value, float) else value
 
 
 def _csv_bytes(table: pd.DataFrame) -> bytes:

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from core.base.errors import InputError
-from core.base.table_formats import open_table, read_bytes
+from core.base.table_formats import _result_csv, open_table, read_bytes
 from core.base.text import counted
 from core.cli import options
 from core.cli._evaluation import cluster_by, load_evaluation
@@ -163,7 +163,7 @@ def _write_table(
 ) -> None:
     names = _row_names(sides, [*map(_is_file, sides)])
     with writing(out):
-        _comparison_file(first, second, names, by_order).to_csv(out, index=False)
+        out.write_bytes(_result_csv(_comparison_file(first, second, names, by_order)))
     print_note(f"wrote {out}")
 
 

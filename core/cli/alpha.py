@@ -14,6 +14,7 @@ import typer
 from core import datasets
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
+from core.base.table_formats import _result_csv
 from core.cli._alpha_files import is_prior_file, prior_head, refuse_same, study_of_files
 from core.cli._alpha_text import format_groups, format_recall
 from core.cli._evaluation import check_slices
@@ -346,7 +347,7 @@ def _write(out: Path, files: Mapping[str, Any]) -> None:
                 (out / name).write_text(json.dumps(content, indent=2, allow_nan=False) + "\n")
             else:
                 version = _software_version()
-                content.assign(crossmatch_version=version).to_csv(out / name, index=False)
+                (out / name).write_bytes(_result_csv(content.assign(crossmatch_version=version)))
     *most, last = (str(out / name) for name in files)
     print_note(f"wrote {', '.join(most)} and {last}")
 

@@ -11,6 +11,7 @@ import typer
 
 from core.base.errors import InputError, unknown_name
 from core.base.limits import _bound_own_memory
+from core.base.table_formats import _result_csv
 from core.base.text import _pct, counted, duration
 from core.cli import options as o
 from core.cli._files import _refuse_file
@@ -325,7 +326,7 @@ def cost(
         table = cost_table(model, base, names, groups=groups, device=device, say=print_note)
     if out is not None:
         with writing(out):
-            table.to_csv(out, index=False)
+            out.write_bytes(_result_csv(table))
         print_note(f"wrote {out}")
     if as_json:
         show_json(json.loads(table.to_json(orient="records")))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from core.base.errors import InputError
+from core.base.table_formats import _result_csv
 from core.base.text import counted
 from core.cli import options
 from core.cli._evaluation import check_slices, cluster_by, load_evaluation
@@ -159,7 +160,7 @@ def _write(folder: Path, evaluation: Evaluation, record: Mapping[str, Any]) -> N
     """The groups as a table, and what is measured of them."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        evaluation.table().to_csv(folder / "groups.csv", index=False)
+        (folder / "groups.csv").write_bytes(_result_csv(evaluation.table()))
         (folder / "metrics.json").write_text(json.dumps(record, indent=2, allow_nan=False) + "\n")
     print_note(f"wrote {folder / 'groups.csv'} and {folder / 'metrics.json'}")
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from core.base.errors import InputError
+from core.base.table_formats import _result_csv
 from core.base.text import _pct, counted
 from core.cli import options
 from core.cli._given_options import App, refuse_unused
@@ -388,7 +389,7 @@ def _explain(
     table = _explained(run, metric)
     if out is not None:
         with writing(out):
-            table.to_csv(out, index=False)
+            out.write_bytes(_result_csv(table))
         print_note(f"wrote {out}")
     record: dict[str, Any] = {"metric": metric, **change_summary(table)}
     record |= {"fixed_ids": changed_ids(table, "fixed"), "broken_ids": changed_ids(table, "broken")}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.base.lazy import pandas as pd
-from core.exchange.paired_files import _is_p
 from core.exchange.run_table import _origin, _software_version
 from core.groups import image_name
 from core.metrics.groups import METRICS
@@ -60,22 +59,6 @@ def _groups_file(evaluation: Evaluation, model: str) -> pd.DataFrame:
     table = evaluation.table().rename(columns={name: f"tag {name}" for name in origin})
     whole = [name for name in evaluation.outcomes if not METRICS[name].share]
     return table.astype(dict.fromkeys(whole, int)).assign(**origin)
-
-
-def _page_csv(table: pd.DataFrame) -> bytes:
-    """A table as a page hands it out: numbers to ten significant digits, so that 57.5 is not 57.49999999999999.
-
-    A p value keeps all of its digits, as what is computed with it needs it whole; so do numbers of single precision,
-    which have fewer.
-    """
-    table = table.copy()
-    for column in [c for c in table if table[c].dtype in (np.float64, object) and not _is_p(str(c))]:
-        table[column] = table[column].map(_ten_digits)
-    return table.to_csv(index=False).encode()
-
-
-def _ten_digits(value: Any) -> Any:
-    return float(f"{value:.10g}") if isinstance(value, float) else value
 
 
 def _pairs_said(captions: Sequence[int]) -> str:

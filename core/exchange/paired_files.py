@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.base.lazy import pandas as pd
-from core.base.text import _file_columns, _rounded
+from core.base.text import _file_columns
 from core.exchange.run_table import _software_version
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS
@@ -19,11 +19,11 @@ from core.metrics.paired import _PAIRED_INTERVAL, _counted_said, _interval_named
 def _comparison_file(
     a: Evaluation, b: Evaluation, names: Sequence[str], in_order: bool = False
 ) -> pd.DataFrame:
-    """`comparison_table` for a file: percentages and points to two decimals, p values in full.
+    """`comparison_table` for a file.
 
     names : of A and B. in_order : whether groups were paired by their order alone.
     """
-    table = _in_file(comparison_table(a, b, ("A", "B")))
+    table = comparison_table(a, b, ("A", "B"))
     chance = table.pop("chance")
     shares = {METRICS[name].label: name for name in METRICS if METRICS[name].share}
     own = [_interval_named(shares.get(label, GROUP_MATCH), a.shape[0]) for label in table["metric"]]
@@ -55,13 +55,3 @@ def _with_origin(table: pd.DataFrame, names: Sequence[str], groups: int | None) 
 
 
 _UNITS = "percent; difference and detectable in percentage points"
-
-
-def _in_file(table: pd.DataFrame) -> pd.DataFrame:
-    """Percentages and points to two decimals; a p value is not rounded, as what is computed with it needs it whole."""
-    floats = [name for name in table if pd.api.types.is_float_dtype(table[name]) and not _is_p(str(name))]
-    return _rounded(table, dict.fromkeys(floats, 2))
-
-
-def _is_p(column: str) -> bool:
-    return column == "p" or column.startswith(("p (", "p by "))

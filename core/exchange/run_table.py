@@ -619,8 +619,8 @@ def _cells(key: _Key, found: _Result, when: str = "") -> _Cells:
     name = f"{'_'.join(filter(None, key))}{when}"
     fields = ("low", "high", "ties", "sd") if when else ("low", "high", "chance", "ties", "sd")
     return {
-        name: _printed(found.value),
-        **{f"{name}_{each}": _printed(getattr(found, each)) for each in fields},
+        name: found.value,
+        **{f"{name}_{each}": getattr(found, each) for each in fields},
     }
 
 

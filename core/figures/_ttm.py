@@ -9,7 +9,6 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.base.lazy import pandas as pd
-from core.base.text import _rounded
 from core.figures._margins import _MARGIN_AXIS, MarginsData, at_threshold, margins_figure
 from core.figures._style import (
     COVERAGE_COLOUR,
@@ -107,13 +106,13 @@ def schedule_data(thresholds: np.ndarray, curve: ThresholdCurve | None) -> TTMDa
 
 
 def ttm_table(data: TTMData) -> pd.DataFrame:
-    """The curves as a table, one row per iteration; means and deviations in percent to two decimals."""
+    """The curves as a table, one row per iteration; means and deviations in percent."""
     if data.seeds is not None:
         columns: dict[str, np.ndarray] = {"iteration": data.iteration, "seeds": data.seeds}
         for name, values in data.metrics.items():
             columns |= {f"{name}_mean": values[:, 0], f"{name}_sd": values[:, 2] - values[:, 0]}
             columns[f"{name}_chance"] = values[:, 3]
-        return _rounded(pd.DataFrame(columns), dict.fromkeys(columns, 2))
+        return pd.DataFrame(columns)
     fields = ("iteration", "threshold", "coverage", "precision", "loss")
     columns = {name: getattr(data, name) for name in fields}
     for name, values in data.metrics.items():
