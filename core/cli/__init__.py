@@ -232,7 +232,11 @@ def _load(name: str) -> Any:
     command = typer.main.get_command(loaded)
     # What its function says after its first paragraph stands in its own help alone, not in the list of commands.
     more = "" if isinstance(target, typer.Typer) else cleandoc(target.__doc__ or "").partition("\n\n")[2]
-    command.help = "\n\n".join(filter(None, [entry.help, more]))
+    same = " and ".join(
+        f"`crossmatch {each}`" for each in (name, *(s for s, n in _ALSO.items() if n == name))
+    )
+    two = f"{same} are the same command." if name in _ALSO.values() else ""
+    command.help = "\n\n".join(filter(None, [entry.help, two, more]))
     return command
 
 

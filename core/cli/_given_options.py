@@ -58,8 +58,8 @@ class Group(_PlainHelp, TyperGroup):
     """A group of commands; its help says what a command does in whole sentences.
 
     sections : heads of the list of commands, and what stands below each; all below one where it is empty. meant : words
-    that are no command, and the command that does what they say. also : second names of commands, which work and are
-    not listed.
+    that are no command, and the command that does what they say. also : second names of commands, which are
+    listed below them.
     """
 
     sections: Mapping[str, Sequence[str]] = {}
@@ -85,10 +85,15 @@ class Group(_PlainHelp, TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         names = self.list_commands(ctx)
         helps = {name: inspect.cleandoc(getattr(self.get_command(ctx, name), "help", "")) for name in names}
+        for second, name in self.also.items():
+            helps[second] = f"The same command as {name}."
         width = max(map(len, names))  # of all: the sections stand below each other
         for head, below in (self.sections or {"Commands": names}).items():
+            listed = [
+                each for name in below for each in (name, *(s for s, n in self.also.items() if n == name))
+            ]
             with formatter.section(head):
-                formatter.write_dl([(name.ljust(width), helps[name]) for name in below])
+                formatter.write_dl([(name.ljust(width), helps[name]) for name in listed])
 
 
 class _Command(_PlainHelp, TyperCommand):
