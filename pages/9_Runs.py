@@ -25,7 +25,6 @@ from core.base.text import (
     _exact_differences,
     _half_up,
     _pct,
-    _rounded,
     counted,
     duration,
 )
@@ -1464,8 +1463,7 @@ def curve_table(data: Mapping[str, plots.TTMData], shown: Mapping[str, plots.TTM
                 seeds = 1 if each.seeds is None else int(each.seeds[place])
                 row |= {"low": low, "high": high, "sd": sd, "chance": values[place, 3], "seeds": seeds}
                 rows.append(row)
-    found = pd.DataFrame(rows)
-    return _rounded(found, dict.fromkeys(found, 2))
+    return pd.DataFrame(rows)
 
 
 def difference(pair: _Pair, metric: str) -> None:

@@ -123,6 +123,10 @@ class _Pair(NamedTuple):
         return sorted({*self.complete[0]} & {*self.complete[1]})
 
     @property
+    def _is_of_one_of_several_seeds(self) -> bool:
+        return max(len(run.runs) for run in self.runs) > 1 and len(self._shared) == 1
+
+    @property
     def _on_more_groups(self) -> dict[str, SeedGroup]:
         """By its letter each run that has other groups than those that both have."""
         sizes = (1, 1) if self.in_common is None else self.in_common.counts
@@ -186,7 +190,7 @@ class _Pair(NamedTuple):
     @property
     def frame(self) -> pd.DataFrame:
         """A row per metric of both, in numbers."""
-        return self._frame(over_seeds=not self.ends and len(self._shared) > 1)
+        return self._frame(over_seeds=not self.ends and len(self._shared) > 1, digits=None)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -318,9 +322,10 @@ class _Pair(NamedTuple):
         that say which, then the numbers."""
         found, name = self.tested[metric], _label_of(metric)
         name += "" if self.in_common is None else f" {self.in_common.where}"
+        name += f": with seed {self._shared[0]} alone, " if self._is_of_one_of_several_seeds else ": "
         if not (found.fixed or found.broken):
             mean = "" if self.ends or len(self._shared) < 2 else ", in the mean over seeds"
-            return f"**{name}: A and B have the same result in every group**{mean}."
+            return f"**{name}A and B have the same result in every group**{mean}."
         said = _ahead_said(found, "A", "B", self.tests, what="this comparison")
         p = found.p_value if found.p_holm is None else found.p_holm
         after = (
@@ -331,7 +336,7 @@ class _Pair(NamedTuple):
         ):  # the corrected p stands in the verdict, beside the interval that of the interval
             after = f"{_p_text(found.p_value)} by itself"
         return _true_minus(
-            f"**{name}: {said}**, B − A {_signed(found.difference)} points ({_interval_head(self.tests)} "
+            f"**{name}{said}**, B − A {_signed(found.difference)} points ({_interval_head(self.tests)} "
             f"{_signed_range(found.low, found.high)}, p {after})."
         )
 
