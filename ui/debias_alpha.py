@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from core import datasets
 from core import figures as plots
 from core.base.text import (
     _change_in_points,
     _file_columns,
     _p_said,
     _pct,
-    _rounded,
     _signed,
     _signed_end,
     _signed_range,
@@ -60,7 +60,7 @@ from ui.selection import (
     switch_page,
     warn_unknown_group,
 )
-from ui.uploads import PREFIX
+from ui.uploads import PREFIX, is_upload
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -184,7 +184,8 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
             "± ", "±\N{NO-BREAK SPACE}"
         )
         st.caption(unbroken(said), width="content")
-        _offer_retrieval(0.0 if elsewhere else found.gain.difference)
+        if _is_of_a_built_in_set():
+            _offer_retrieval(0.0 if elsewhere else found.gain.difference)
 
 
 def _reasons(study: AlphaStudy, metric: str) -> None:
@@ -589,6 +590,13 @@ def _offer_gain() -> None:
         switch_page(PAGE, {"set": FIRST_SET, "model": CAPTIONER, "alpha": 0.0})
 
 
+def _is_of_a_built_in_set() -> bool:
+    """Whether the groups and their scores are of the product's own, not of somebody's file or benchmark: what another
+    built-in set gains says nothing about those."""
+    chosen, model = (st.session_state.get(key, "") for key in ("set", "model"))
+    return not is_upload(chosen) and not is_upload(model) and datasets.state(chosen) == "built in"
+
+
 def _offer_retrieval(here: float) -> None:
     """The way to where alpha gains much. here : what it gains in points on these groups, 0 where it is not known to
     help; where that is as much, there is no better place to show."""
@@ -879,8 +887,7 @@ def _invariance(study: AlphaStudy, alpha: float, index: int) -> None:
 
 
 def _curve_table(study: AlphaStudy, metric: str) -> pd.DataFrame:
-    found = study.curve_table(metric).drop(columns="metric").rename(columns={"percent": f"{metric}_percent"})
-    return _rounded(found, {f"{metric}_percent": 2})
+    return study.curve_table(metric).drop(columns="metric").rename(columns={"percent": f"{metric}_percent"})
 
 
 def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
@@ -987,8 +994,7 @@ def _protocol_numbers(record: Mapping[str, Any], alpha: float) -> pd.DataFrame:
         columns |= _spread_columns("held out: alpha", held_out.get("alpha"))
         columns |= _spread_columns("held out, alpha 0", held_out.get("alpha_0"))
         rows.append(columns)
-    found = pd.DataFrame(rows)  # an alpha has more decimals than a percentage
-    return _file_columns(_rounded(found, {name: 6 if ": alpha" in str(name) else 2 for name in found}))
+    return _file_columns(pd.DataFrame(rows))
 
 
 def _spread_columns(name: str, spread: Mapping[str, float] | None) -> dict[str, float | None]:
