@@ -6,6 +6,7 @@ import json
 import re
 import runpy
 import shlex
+import subprocess
 from base64 import b64decode
 from pathlib import Path
 from types import SimpleNamespace
@@ -972,6 +973,23 @@ def test_one_group_is_offered_as_png_and_svg_where_a_browser_draws(app, monkeypa
     monkeypatch.setattr(export, "_has_browser", lambda: False)
     labels = [b.label for b in app("pages/1_Groups.py", group="left-right/test/0003").get("download_button")]
     assert "Picture of this group (SVG)" in labels and "Picture of this group (PNG)" not in labels
+
+
+def test_the_exported_command_of_one_group_prints_its_rows_below_the_names_of_their_columns(
+    app, monkeypatch, tmp_path
+):
+    """`grep` alone left numbers without a word."""
+    given = []
+    monkeypatch.setattr("ui.export_section", lambda *_, **more: given.append(more.get("command", "")))
+    monkeypatch.setattr("ui.export.export_section", lambda *_, **more: given.append(more.get("command", "")))
+    fine(app(GROUPS, set="scenes/left-right", group="left-right/test/0003"))
+    line = next(each for each in given if "grep" in str(each)).splitlines()[-1]
+    (tmp_path / "scores.csv").write_text("group,score\nleft-right/test/0003,1\nleft-right/test/0004,2\n")
+    (tmp_path / "matchings.csv").write_text("id,margin\nleft-right/test/0003,5\n")
+    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "group,score", "left-right/test/0003,1", "id,margin", "left-right/test/0003,5"
+    ]  # fmt: skip
 
 
 def test_next_and_previous_walk_the_groups_of_the_gallery_in_its_order(app):

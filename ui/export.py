@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 import streamlit as st
 
 from core.base.public_mode import is_public
+from core.base.table_formats import _result_csv
 from core.base.text import _file_columns, counted
 from core.datasets.paper_results import CITATIONS
 from core.exchange.figures import browser, write_figure
@@ -199,9 +200,7 @@ def csv_button(
     """Download a table as `NAME.csv`."""
 
     def data() -> bytes:
-        from core.exchange.frames import _page_csv
-
-        return _page_csv(table() if callable(table) else table)
+        return _result_csv(table() if callable(table) else table)
 
     _file_button(label, data, f"{name}.csv", "text/csv", "table", **button)
 
@@ -410,7 +409,10 @@ def group_exports(selection: Selection, evaluation: Evaluation, index: int) -> d
         shlex.join(["crossmatch", "export", what, *source, "--out", f"{what}.csv"])
         for what in ("scores", "matchings")
     ]
-    found = f"grep -h {shlex.quote(group.id)} scores.csv matchings.csv"
+    of_group = (
+        f'head -n 1 "$file"; grep -F -- {shlex.quote(group.id)} "$file"'  # below the names of its columns
+    )
+    found = f"for file in scores.csv matchings.csv; do {of_group}; done"
     return {
         "table": lambda: groups_table(selection.model, evaluation).iloc[[index]],
         "more": button,
