@@ -835,13 +835,20 @@ def pick_second(sweep: SeedGroup, others: Sequence[SeedGroup], results: Mapping[
 
 def rename(sweep: SeedGroup, store: RunStore) -> None:
     """A name of one's own in place of set and model."""
-    with st.popover("Rename", icon=":material/edit:"), st.form(f"rename-{sweep.id}", border=False):
+    opened = f"rename-opened-{sweep.id}"
+    if st.session_state.pop(f"renamed-{sweep.id}", False):
+        st.session_state[opened] = False  # the name is saved: there is nothing more to do in it
+    with (
+        st.popover("Rename", icon=":material/edit:", key=opened, on_change="rerun"),
+        st.form(f"rename-{sweep.id}", border=False),
+    ):
         name = st.text_input(
             "Name", sweep.given_name, max_chars=80, placeholder="lower learning rate", key=f"name-{sweep.id}"
         )
         if st.form_submit_button("Save", icon=":material/check:"):
             with ui.show_errors():
                 sweep.rename(store, name)
+                st.session_state[f"renamed-{sweep.id}"] = True
                 st.rerun()
 
 

@@ -1646,6 +1646,16 @@ def test_seeds_that_are_not_complete_are_counted_out_of_a_comparison_and_it_is_s
     assert "complete" not in told(*made.seeds)
 
 
+def test_a_run_s_rename_field_is_closed_once_its_name_is_saved(app, made):  # noqa: F811
+    """It stayed open above the list that had the new name already."""
+    test = choose(app(RUNS), made.simplematch)
+    test.session_state[opened := f"rename-opened-{made.simplematch}"] = True
+    test.text_input(key=f"name-{made.simplematch}").set_value("renamed here")
+    fine(next(each for each in test.button if each.label == "Save").click().run())
+    assert RunStore().get(made.simplematch).title == "renamed here"
+    assert test.session_state[opened] is False
+
+
 def test_a_run_that_was_repeated_is_said_to_be_the_same_and_not_only_not_told_apart(app, made, capsys):  # noqa: F811
     """“This comparison cannot tell A and B apart”, with an interval of ±0.7, of one run and its copy."""
     store = RunStore()
