@@ -253,16 +253,16 @@ def headline_marks(evaluation: Evaluation, index: int) -> list[tuple[str, str]]:
 def margin_text(evaluation: Evaluation, index: int) -> str:
     """A group's margin, on its card as where it is opened, and how large that is on this set.
 
-    It has as many decimals as that of every other group. Beside totals of two decimals one of two would look like a
-    wrong difference where rounding moves the last digit.
+    It has as many decimals as that of every other group, and as the totals beside it, from which a reader subtracts.
     """
     margins = evaluation.matches.margin
     if evaluation.matches.tied[index]:
         return "margin 0: two matchings tie"
     smaller = 100 * float(np.mean(margins < margins[index]))
-    shown = f"{margins[index]:.{margin_decimals(margins)}f}"
+    data = evaluation.group(index)
+    shown = f"{margins[index]:.{max(margin_decimals(margins), data.digits)}f}"
     if not float(shown):
-        shown = evaluation.group(index).shown_margin
+        shown = data.shown_margin
     return f"margin {shown}; {smaller:.0f} % of the groups have a smaller one"
 
 

@@ -135,7 +135,8 @@ def test_a_margin_is_said_with_the_share_of_groups_below_it_but_not_before_a_pre
     found = ui.evaluate(ui.whole_test_set("scenes/left-right", "builtin/clip"))
     margins = found.matches.margin
     share = 100 * np.mean(margins < margins[3])
-    line = f"margin {margins[3]:.3f}; {share:.0f} % of the groups have a smaller one"
+    digits = max(3, found.group(3).digits)  # as the totals beside it
+    line = f"margin {margins[3]:.{digits}f}; {share:.0f} % of the groups have a smaller one"
     where = {"set": "scenes/left-right", "group": "left-right/test/0003"}
     assert line in text(app(GROUPS, **where)).replace("\\", "")
     assert "have a smaller one" not in text(app(GROUPS, **where, predict="true"))
@@ -964,6 +965,14 @@ def test_the_picture_of_a_group_stands_alone_with_lines_scores_and_verdicts():
     assert "✗ GroupScore wrong" in told and "right, and yet GroupScore counts the group as wrong." in told
     assert "caption 2" in told and "image B" in told  # the axes
     assert "● and outlined: the model's matching" in told and "✓ a true pair" in told  # the signs
+
+
+def test_the_margin_below_an_opened_group_has_the_decimals_of_its_totals():
+    """“margin 0.60” stood below −0.499 > −1.097, which are 0.598 apart; the scores as in the verdict's own test."""
+    scores = np.array([[[-0.7949, -1.1591], [0.0624, 0.2959]]])
+    margin_text = runpy.run_path(str(Path(__file__).parents[1] / GROUPS), run_name="groups")["margin_text"]
+    found = Evaluation(scores, np.array([[0, 1]]), ["a"])
+    assert margin_text(found, 0) == "margin 0.598; 0 % of the groups have a smaller one"
 
 
 def test_one_group_is_offered_as_png_and_svg_where_a_browser_draws(app, monkeypatch):
