@@ -41,7 +41,7 @@ from ui.compared import (
     sides_of,
 )
 from ui.export import bars_note, pair_name, row_names
-from ui.formatting import anchor, interval_to_quote, p_text
+from ui.formatting import _and, anchor, interval_to_quote, p_text
 from ui.groups_needed import groups_needed
 from ui.history import page_is_drawn_again
 from ui.images import group_under_several
@@ -119,7 +119,7 @@ def pick_other(selection: ui.Selection) -> str | None:
             )
             st.warning(escape_markdown(lost + instead), icon=":material/link_off:")
     with st.container(horizontal=True, vertical_alignment="bottom", key="compare-with"):
-        other = ui.pick_model(
+        other = ui.model_field(
             "Compare with the file" if selection.is_file else "Compare with",
             names,
             "other",
@@ -508,9 +508,12 @@ def others_apart(found: Mapping[str, Comparison], first: str, second: str) -> st
 
     if GROUP_MATCH not in found or ahead(found[GROUP_MATCH]):  # of groups of one image all metrics are one
         return ""
-    sides = {METRICS[name].label: ahead(each) for name, each in found.items()}
-    told = [f"{label} ({escape_markdown(side)} is ahead)" for label, side in sides.items() if side]
-    return f"  \nThey differ in {', '.join(told)}; see the table." if told else ""
+    of: dict[str, list[str]] = {}
+    for name, each in found.items():
+        of.setdefault(ahead(each), []).append(METRICS[name].label)
+    of.pop("", None)
+    told = [f"{escape_markdown(side)} is ahead in {_and(labels)}" for side, labels in of.items()]
+    return f"  \n{ui.unbroken('; '.join(told))}." if told else ""
 
 
 def alone_right(match: Comparison, first: str, second: str) -> str:
@@ -630,7 +633,8 @@ def pick_class(larger: str, sides: tuple[Side, Side]) -> str:
 
     A widget that is bound to the address would write the names of the two into it.
     """
-    if st.session_state.get("side") not in CLASSES:
+    # A step back, or forward, leads to what the address has.
+    if came_back_to("side") is not None or st.session_state.get("side") not in CLASSES:
         asked = st.query_params.get("side", "")
         st.session_state["side"] = asked if asked in CLASSES else larger
     chosen = st.segmented_control(
@@ -726,16 +730,17 @@ def page(selection: ui.Selection) -> None:
     if other == selection.model:
         beside_itself(selection)
         return
-    found = compare_sides(selection, other)
-    if found is None:
-        found = in_order(selection, other)
-    if found is None:
-        return
-    a, b, groups = found.first, found.second, found.selection.selected_groups
-    sides = sides_of(selection.model, other)
-    # What is said of the selected one's truth stands above.
-    truth = f"{sides[1].name} has no ground truth; truth: of {b.truth_of}." if b.truth_of else ""
-    figure = overview(a, b, sides, " ".join(filter(None, (found.line, truth))))
+    head = st.container()
+    ui.model_options(other, "other")  # below the figure: not every model has them, and they would move it
+    with head:
+        found = compare_sides(selection, other) or in_order(selection, other)
+        if found is None:
+            return
+        a, b, groups = found.first, found.second, found.selection.selected_groups
+        sides = sides_of(selection.model, other)
+        # What is said of the selected one's truth stands above.
+        truth = f"{sides[1].name} has no ground truth; truth: of {b.truth_of}." if b.truth_of else ""
+        figure = overview(a, b, sides, " ".join(filter(None, (found.line, truth))))
     differing(a, b, groups, sides)
     table = every_metric(a, b, sides)
     if found.is_in_order:

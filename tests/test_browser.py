@@ -384,6 +384,38 @@ def test_a_view_is_a_step_of_the_back_button_and_forward_leads_to_it_again(visit
     no_error_box(page)
 
 
+def test_the_model_the_groups_and_the_swap_of_a_comparison_are_steps_of_the_back_button(visit):
+    """Back left Compare, though the address has all three; that the page chooses a model by itself is no step."""
+    page = visit("/Compare", width=390, height=844)
+    chosen = lambda: (  # noqa: E731
+        page.get_by_role("combobox", name="Compare with").input_value(),
+        *page.locator(".st-key-side [aria-checked=true]").all_inner_texts(),
+    )
+    settle(page)
+    first = chosen()
+    page.get_by_role("combobox", name="Compare with").click()
+    page.get_by_role("option", name="blip-itm").first.click()
+    page.wait_for_url(re.compile("other=builtin(/|%2F)blip-itm"))
+    settle(page)
+    second = chosen()
+    page.locator(".st-key-side").get_by_role("radio", name="both right").click()
+    page.wait_for_url(re.compile("side=both"))
+    settle(page)
+    third = chosen()
+    page.get_by_role("button", name="Swap the two").click()
+    page.wait_for_url(re.compile("model=builtin(/|%2F)blip-itm"))
+    settle(page)
+    fourth = chosen()
+    assert len({first, second, third, fourth}) == 4
+    moves = (page.go_back, third), (page.go_back, second), (page.go_back, first), (page.go_forward, second)
+    for move, expected in moves:
+        move()
+        until(lambda expected=expected: chosen() == expected, PATIENCE / 1000)
+        settle(page)
+        assert "/Compare" in page.url
+    no_error_box(page)
+
+
 def scrolled(page) -> float:
     return page.get_by_test_id("stMain").evaluate("main => main.scrollTop")
 

@@ -1,5 +1,5 @@
 """The browser's back button: one step per page, per view of it, per group, run or lesson that was opened on it, and per
-ticked run or cell of a matrix.
+ticked run, cell of a matrix, or model and class of groups of a comparison.
 
 Streamlit adds a step for every message about the address, also for those that it sends while a page is left or drawn,
 where the next page's may come before the page's own path. The script makes one step of all that follows a click or a
@@ -15,7 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 # Query parameters whose change is a step of its own: what is opened on a page, and those of `ui.views`, another view.
 STEPS = ("group", "run", "lesson")
 _VIEWS = ("view", "paper", "way")
-_CHOSEN = ("runs", "pair")  # what is chosen on a page, which stays where it is
+_CHOSEN = ("runs", "pair", "other", "side")  # what is chosen on a page, which stays where it is
 _SCRIPT = """
 <script>
 (() => {
@@ -23,7 +23,7 @@ _SCRIPT = """
   const push = history.pushState.bind(history), replace = history.replaceState.bind(history);
   window.crossmatchHistory = {push};  // for a view that Back closes
   let before = location.href, pushed = false;  // of the latest action: the address then, and whether it made a step
-  let acted = false;  // what a page takes out of its address while it opens is no step
+  let acted = false;  // what a page chooses, or takes out of its address, while it opens is no step
   // Where each address was scrolled to when something was last pressed there; and each page, while nothing was open.
   const places = new Map();
   const main = () => document.querySelector('[data-testid="stMain"]');
@@ -34,6 +34,8 @@ _SCRIPT = """
     if (!isOpen(url)) places.set(url.pathname, top);
   };
   const begin = made => { before = location.href; pushed = made; };
+  // A choice's step: what the same action has changed in the address before belongs to it, too.
+  const choose = (state, title, url) => { replace(state, title, before); push(state, title, url); };
   for (const action of ["pointerdown", "click", "keydown", "input"])
     window.addEventListener(action, () => { keep(); begin(false); acted = true; }, {capture: true, passive: true});
   let touched = 0, shown = 0;
@@ -88,7 +90,8 @@ _SCRIPT = """
     if (next.pathname === now.pathname) {
       const changed = name => now.searchParams.get(name) !== next.searchParams.get(name);
       const view = VIEWS.some(changed), step = view || STEPS.some(changed);
-      const made = step || CHOSEN.some(changed), add = made && !pushed;
+      const chooses = acted && CHOSEN.some(changed);
+      const made = step || chooses, add = made && !pushed;
       pushed ||= made;
       const stays = document.querySelector(".st-key-in-place");  // which shows what is chosen where it was chosen
       const pair = next.searchParams.get("pair");
@@ -116,7 +119,7 @@ _SCRIPT = """
       }
       if (view || (step && isOpen(next) && !stays)) show();
       else if (step && !isOpen(next)) back(next);
-      return (add ? push : replace)(state, title, url);
+      return (add ? (step ? push : choose) : replace)(state, title, url);
     }
     if (!pushed) replace(state, title, before);  // else that step led away
     (pushed ? replace : push)(state, title, url);
@@ -130,7 +133,7 @@ _SCRIPT = """
       && CHOSEN.some(name => now.searchParams.get(name) !== next.searchParams.get(name));
     const add = made && acted && !pushed;
     pushed ||= made;
-    return (add ? push : replace)(state, title, url);
+    return (add ? choose : replace)(state, title, url);
   };
   show();
 })();
