@@ -277,6 +277,7 @@ def fields_in_addresses():
                     "ui.number",
                     "number",
                     "ui.pick_model",
+                    "ui.model_field",
                 ):
                     named |= {key.value for key in [said.get("key")] if isinstance(key, ast.Constant)}
                 if called in LINKS:  # with the values that it opens a page with

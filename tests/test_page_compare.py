@@ -915,6 +915,13 @@ def test_the_difference_in_the_table_is_that_of_the_unrounded_columns_beside_it(
     assert _exact_differences() in text(test).replace("\\", "")
 
 
+def test_the_options_of_a_score_stand_below_the_figure_which_stays_where_it_is(app):
+    """A row of options came with some models, between the fields and the figure, and moved it down."""
+    test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other="builtin/blip-itm")
+    drawn = ["options" if getattr(each, "label", "") == "Score options" else each.type for each in test.main]
+    assert drawn.index("plotly_chart") < drawn.index("options")
+
+
 def test_where_groupmatch_tells_nothing_the_headline_names_the_metrics_that_do():
     """It said in bold that nothing can be told, above a table in which two metrics differed by 35 and 40 points."""
     others_apart = runpy.run_path(str(ROOT / COMPARE), run_name="compare")["others_apart"]
@@ -922,7 +929,11 @@ def test_where_groupmatch_tells_nothing_the_headline_names_the_metrics_that_do()
     sure = Comparison(-35.0, -50.0, -18.0, 2, 16, 0.001, p_holm=0.004)
     found = {"image_score": sure, "group_score": unsure, "group_match": unsure}
     said = others_apart(found, "a.csv", "b.csv").replace("\\", "")
-    assert said == "  \nThey differ in ImageScore (a.csv is ahead); see the table."
+    assert said == "  \na.csv is ahead in ImageScore."
+    found |= {"text_score": sure}
+    ahead = Comparison(35.0, 18.0, 50.0, 16, 2, 0.001, p_holm=0.004)
+    several = others_apart({**found, "group_score": ahead}, "a.csv", "b.csv").replace("\\", "")
+    assert several == "  \na.csv is ahead in ImageScore and TextScore; b.csv is ahead in GroupScore."
     assert others_apart({**found, "group_match": sure}, "a.csv", "b.csv") == ""
     assert others_apart({"group_match": unsure, "group_score": unsure}, "a", "b") == ""
 

@@ -703,10 +703,15 @@ def _pick_tags(groups: GroupSet) -> tuple[tuple[str, ...], np.ndarray]:
 def pick_model(label: str, names: Sequence[str], key: str, **more: Any) -> str | None:
     """`model_field`, and below it the options of the model's score."""
     model = model_field(label, names, key, **more)
+    model_options(model, key)
+    return model
+
+
+def model_options(model: str | None, key: str) -> None:
+    """The options of a model's score. key : of the field that names the model, which gets those that are chosen."""
     with_options = score_options(model, key)
     if with_options is not None:
         select(**{key: with_options})
-    return model
 
 
 def model_field(label: str, names: Sequence[str], key: str, **more: Any) -> str | None:
