@@ -27,6 +27,7 @@ from ui.measured_here import _FIRST_LINES, beside_note, figure_numbers, record_h
 from ui.missing import ways_to_get
 from ui.navigation import TRAIN
 from ui.views import read_view, view_field
+from ui.visitor import on_phone
 
 LEAD = (
     "The tables of three papers, the same measured on the built-in world, and your own numbers beside them."
@@ -55,6 +56,7 @@ STATES = {
     "printed": (":material/article:", "gray", "published numbers only"),
 }
 _MANY_ROWS, _TALL = 24, 620  # pixels of a table with more rows, which is scrolled by itself
+_PHONE_ROW = 20  # pixels of a figure's row there, at the least
 _NO_STEP = ("missing", "served", "printed")  # states of lines that no button stands beside
 _BESIDE = 5  # choices of columns that stand beside each other
 # Where else a paper's numbers are measured, on data that are here.
@@ -294,7 +296,8 @@ def standing(name: str, seeds: int, polled: bool, wrong: str, made: list[papers.
             st.toggle(
                 f"Also the {counted(empty, 'row')} without any number", key="empty", bind="query-params"
             )
-        st.caption(f"{reading(record, ours, plan.deviation)} {plan.remark}")
+        with st.expander("How to read the numbers"):
+            st.caption(f"{reading(record, ours, plan.deviation)} {plan.remark}")
         plan_of_lines(store, plan, bool(wrong))
         elsewhere(plan)
 
@@ -414,8 +417,12 @@ def ours_head(name: str, title: str) -> str:
 
 def ours_table(ours: Ours) -> None:
     side_head(ours.head, ours.note, ours.opens)
-    if ours.said:
-        st.markdown(ours.said)
+    first, more = in_short(ours.said)
+    if first:
+        st.markdown(first)
+    if more:
+        with st.expander("More on our table"):
+            st.markdown(more)
     lines = _rows_of(ours.markup)
     if lines <= _MANY_ROWS:
         st.html(ours.markup)
@@ -426,6 +433,12 @@ def ours_table(ours: Ours) -> None:
         label, folded = f"The other {lines - _rows_of(ours.first)} lines", ours.others
     with st.expander(label):  # what is below it is soon there
         st.html(folded)
+
+
+def in_short(said: str) -> tuple[str, str]:
+    """What our table says, in Markdown, as its first sentence and the others: a phone has the table in sight then."""
+    found = re.search(r"(?<=\\\.)\s+(?=[A-Z])", said)
+    return (said, "") if found is None else (said[: found.start()], said[found.end() :])
 
 
 def _rows_of(markup: str) -> int:
@@ -468,7 +481,8 @@ def as_figure(name: str, seeds: int, made: list[papers.TablePlan], chosen: str =
         side = "" if shown_data.is_one_sided else ", the reference hollow and yours filled"
         of = f", {chosen}" if chosen else ""
         alt = f"Numbers of the table {plan.title}{of}{side}, one row per line."
-        ui.chart(plots.papers_figure(shown_data, ranked), alt, "papers-figure")
+        least = _PHONE_ROW if on_phone() else 0
+        ui.chart(plots.papers_figure(shown_data, ranked, least), alt, "papers-figure")
         if ranked:
             note = highest_note(shown_data, len(shown_data.results) < len(data.results))
             st.caption(f"{note} {beside_note(record)}")

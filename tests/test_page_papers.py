@@ -16,6 +16,7 @@ from driving import button, fine, html, text
 from written import read_latex
 
 import ui
+from core import figures as plots
 from core import papers
 from core.base.paths import assets
 from core.base.text import _pct
@@ -1003,6 +1004,27 @@ def test_table_and_figure_mark_the_highest_of_a_column_by_one_rule(tmp_path):
             if "human" in data.lines:  # who are compared with nobody, in neither
                 row = re.search(r'<th scope="row">human</th>(.*?)</tr>', markup)[1]
                 assert "cm-highest" not in row
+
+
+def test_below_a_figure_one_sentence_stands_on_our_table_and_the_rest_is_folded(app):
+    """On a phone three blocks of numbers stood between the figure and the tables."""
+    test = app(PAPERS, **TTM)
+    folds = {e.label: " ".join(str(each.value) for each in (*e.markdown, *e.caption)) for e in test.expander}
+    assert "small models, trained here" in folds["More on our table"]
+    assert "432 runs" in folds["More on our table"]
+    assert "The paper's numbers, in percent" in folds["How to read the numbers"]
+    (ours,) = (e.value for e in test.markdown if e.value.startswith("GroupMatch rises most"))
+    assert "small models" not in ours and ours.count("GroupMatch") == 1
+
+
+@pytest.mark.parametrize(("phone", "least"), [(True, 20), (False, 0)])
+def test_rows_of_a_figure_have_room_for_their_names_on_a_phone(app, monkeypatch, phone, least):
+    """Fifteen rows stood in 225 pixels."""
+    given, drawn = [], plots.papers_figure
+    monkeypatch.setattr("ui.visitor.on_phone", lambda: phone)
+    monkeypatch.setattr("core.figures.papers_figure", lambda *a: given.append(a[2]) or drawn(*a))
+    app(PAPERS, **TTM)
+    assert given == [least]
 
 
 def test_what_is_marked_is_said_once_below_the_figure(app):

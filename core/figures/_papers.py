@@ -221,18 +221,19 @@ def result_name(cell: Mapping[str, Any]) -> str:
     return f"{_method_and_metric(cell, label_and_meaning(cell['metric'])[0])}{where}"
 
 
-def papers_figure(data: PapersData, highest: bool = False) -> go.Figure:
+def papers_figure(data: PapersData, highest: bool = False, least: float = 0) -> go.Figure:
     """Hollow marks: the paper's (or the shipped) numbers, filled ones: yours; bars: standard deviations over seeds;
     small upright lines: chance levels.
 
     A few results without any of yours lie on their line; those of several methods are joined, metric by metric.
     highest : the highest reference of each result has its number beside it; a line of what humans do is not compared.
+    least : pixels of a row at the least, as of a phone, whose screen a figure need not fit.
     """
     figure = go.Figure()
     y = np.arange(len(data.lines), dtype=float)
     is_mixed = any(line.startswith(_HERE) for line in data.lines)
     on_one_line = data.is_one_sided and data.has_few
-    row = _row_height(data, on_one_line)
+    row = max(_row_height(data, on_one_line), least)
     if on_one_line and data.methods and data.has_numbers:
         _join(figure, data, y)
     for j, (name, (colour, symbol)) in enumerate(zip(data.results, _looks(data), strict=True)):
