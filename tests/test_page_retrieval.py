@@ -778,7 +778,7 @@ def test_a_query_of_ones_own_for_two_objects_is_judged_by_both(app):
         {("red", "cube"), ("blue", "sphere")} <= {(o.colour, o.shape) for o in objects} for objects in scenes
     ]
     assert f"{sum(both)} of all 500 pictures are right. Average precision of" in text(test)
-    assert html(test).count(" right</span>") == html(test).count("<b>red cube</b> ✓</span> · <span "
+    assert html(test).count(" right</span>") == html(test).count("<b>red cube</b> ✓</span><br><span "
         'style="white-space:nowrap"><b>blue ball</b> ✓') > 0  # fmt: skip
     assert "<b>blue ball</b> ✗" in html(test) and "score " not in html(test)
     (box,) = [*test.info, *test.warning]  # "ball" may be unknown to the model
@@ -839,7 +839,21 @@ def test_a_relation_of_the_world_is_judged_and_other_words_of_places_are_said_no
     assert "“next to” are not judged: a picture is right that shows both objects" in box.value.replace(
         "\\", ""
     )
-    assert "show the objects of “a red cube next to a blue ball”.**" in text(test)
+    assert "show the objects of “a red cube next to a blue ball” (not judged: “next to”).**" in text(test)
+    test = app(PAGE, query="a red cube on a blue ball", images="500")
+    (box,) = [*test.info, *test.warning]
+    assert "The word “on” is not judged: a picture" in box.value.replace("\\", "")
+    assert "show the objects of “a red cube on a blue ball” (not judged: “on”).**" in text(test)
+
+
+def test_pictures_before_and_after_come_before_what_is_known_of_ones_own_words(app):
+    """On a phone a note and two buttons stood above them, and the first picture at 1,000 pixels."""
+    test = app(PAGE, view="What training changes", query="a red cube on a blue ball")
+    drawn = [e.type for e in test.main if e.type != "html" or "cm-ranked" in e.proto.body]
+    (box,) = [*test.info, *test.warning]
+    assert drawn.index("html") < drawn.index(box.type)
+    places = [e for e in test.main if e.type == "button" and e.label.startswith("Ask “")]
+    assert len(places) == 2
 
 
 def test_other_words_for_sizes_and_shapes_are_read_and_what_they_are_read_as_is_said(app):

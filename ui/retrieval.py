@@ -146,10 +146,10 @@ def ranks_compared(first: Sequence[RankedImage], second: Sequence[RankedImage]) 
 
 
 def _objects_html(judged: Sequence[tuple[str, bool | None]], apart: bool = False) -> str:
-    """`red cube ✓ · blue ball ✗`: which of the objects that were asked for a picture shows. apart : it has all of their
-    words, which is marked as of a query for one object."""
+    """`red cube ✓` and in the next line `blue ball ✗`: which of the objects that were asked for a picture shows. apart :
+    it has all of their words, which is marked as of a query for one object."""
     marks = {True: "✓", False: "✗", None: "unclear"}
-    shown = " · ".join(
+    shown = "<br>".join(  # a dot between them stood alone at the end of a line
         f'<span style="white-space:nowrap"><b>{escape(what)}</b> {marks[shown]}</span>'
         for what, shown in judged
     )
@@ -220,11 +220,11 @@ def _ranked_alone(found: RetrievalSubset, query: int, pool: str) -> str:
 
 def as_object(found: RetrievalSubset, query: int) -> str:
     """What a query asks for within a sentence, as Markdown: in quotation marks where it has no article, and its objects
-    where nothing else of it is judged."""
+    where nothing else of it is judged, with what is not."""
     asked = found.queries[query]
     said = escape_markdown(asked)
     if found.asked is not None and found.asked.not_judged:
-        return f"the objects of “{said}”"
+        return f"the objects of “{said}” (not judged: “{escape_markdown(found.asked.not_judged)}”)"
     return said if asked.lower().startswith(("a ", "an ", "the ")) else f"“{said}”"
 
 

@@ -240,32 +240,43 @@ class _Side(NamedTuple):
 
 
 def _side_by_side(rankings: Rankings, found: RetrievalSubset, query: str, name: str) -> None:
-    """The first pictures of a query before training and after; of a visitor's own query first what is known of it."""
+    """The first pictures of a query before training and after; of a visitor's own query what is known of it below them,
+    and above them where a model does not know a word."""
     known = list(found.queries).index(query) if query in found.queries else None
     asked = own.own_query(found, query) if known is None else found.one_query(known)
     is_judged = asked.phrases is not None or asked.asked is not None
+    above, pictures, below = st.container(), st.container(), st.container()
     if known is None:
-        others = own.say_what_is_known(found, asked, [rankings.model])
-        own.ask_buttons(others, own.wording_of_set(found, asked), "changed_query")
+        with above if own.unknown_words([rankings.model], query) else below:
+            others = own.say_what_is_known(found, asked, [rankings.model])
+        with below:
+            own.ask_buttons(others, own.wording_of_set(found, asked), "changed_query")
     titles = {BEFORE: "Before", name: f"After {retrieval.label(name)}"}
-    sides = {
-        which: _Side.scored(rankings, asked, which)
-        if known is None
-        else _Side.shipped(rankings, asked, known, which)
-        for which in titles
-    }
+    with pictures:
+        sides = {
+            which: _Side.scored(rankings, asked, which)
+            if known is None
+            else _Side.shipped(rankings, asked, known, which)
+            for which in titles
+        }
+        _both_lists(asked, titles, sides, is_judged)
+
+
+def _both_lists(
+    asked: RetrievalSubset, titles: dict[str, str], sides: dict[str, _Side], is_judged: bool
+) -> None:
+    """The pictures before and after, with how many of each are right. titles : of the sides, by their names."""
     if not is_judged:
         st.caption(part.ranks_compared(*(side.rows for side in sides.values())))
-    elif note := part.why_precision_differs(
-        [(title, sides[which].rows, sides[which].precision) for which, title in titles.items()]
-    ):
-        st.caption(escape_markdown(note))
     for column, (which, title) in zip(st.columns(2, gap="medium"), titles.items(), strict=True):
         with column:
             st.markdown(unbroken(_side_line(title, asked, sides[which], is_judged)))
             ranks = None if is_judged else _other_ranks(sides, which)
             with st.container(key=f"changed-{which}"):
                 st.html(part.ranked_html(asked, sides[which].rows, True if is_judged else None, ranks))
+    both = [(title, sides[which].rows, sides[which].precision) for which, title in titles.items()]
+    if is_judged and (note := part.why_precision_differs(both)):
+        st.caption(escape_markdown(note))
 
 
 def _other_ranks(sides: dict[str, _Side], which: str) -> list[str]:
