@@ -391,6 +391,7 @@ def test_the_model_the_groups_and_the_swap_of_a_comparison_are_steps_of_the_back
         page.get_by_role("combobox", name="Compare with").input_value(),
         *page.locator(".st-key-side [aria-checked=true]").all_inner_texts(),
     )
+    page.locator(".st-key-side [aria-checked=true]").wait_for()
     settle(page)
     first = chosen()
     page.get_by_role("combobox", name="Compare with").click()
@@ -405,8 +406,8 @@ def test_the_model_the_groups_and_the_swap_of_a_comparison_are_steps_of_the_back
     page.get_by_role("button", name="Swap the two").click()
     page.wait_for_url(re.compile("model=builtin(/|%2F)blip-itm"))
     settle(page)
-    fourth = chosen()
-    assert len({first, second, third, fourth}) == 4
+    assert chosen()[0] != third[0]
+    assert len({first, second, third}) == 3
     moves = (page.go_back, third), (page.go_back, second), (page.go_back, first), (page.go_forward, second)
     for move, expected in moves:
         move()

@@ -146,8 +146,10 @@ def ranks_compared(first: Sequence[RankedImage], second: Sequence[RankedImage]) 
 
 
 def _objects_html(judged: Sequence[tuple[str, bool | None]], apart: bool = False) -> str:
-    """`red cube ✓` and in the next line `blue ball ✗`: which of the objects that were asked for a picture shows. apart :
-    it has all of their words, which is marked as of a query for one object."""
+    """`red cube ✓` and in the next line `blue ball ✗`: which of the objects that were asked for a picture shows.
+
+    apart : it has all of their words, which is marked as of a query for one object.
+    """
     marks = {True: "✓", False: "✗", None: "unclear"}
     shown = "<br>".join(  # a dot between them stood alone at the end of a line
         f'<span style="white-space:nowrap"><b>{escape(what)}</b> {marks[shown]}</span>'

@@ -187,9 +187,9 @@ def rule_of_objects(asked: Any) -> str:
     count = len(asked.nouns)
     objects = "the object" if count == 1 else "both objects" if count == 2 else f"all {count} objects"
     if asked.not_judged:
-        words = "words" if " " in asked.not_judged else "word"
+        said, be = ("The words", "are") if " " in asked.not_judged else ("The word", "is")
         return (
-            f"The {words} “{asked.not_judged}” {'are' if words == 'words' else 'is'} not judged: a picture is right that shows {objects}, wherever "
+            f"{said} “{asked.not_judged}” {be} not judged: a picture is right that shows {objects}, wherever "
             f"{'it is' if count == 1 else 'they are'}."
         )
     if asked.statement.relation is None:
