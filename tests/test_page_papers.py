@@ -719,7 +719,7 @@ def test_what_takes_hours_is_no_button_that_the_page_recommends(app):
 )
 def test_the_export_has_latex_and_a_link_to_this_table(app, monkeypatch, query):
     """The link was the page's address alone."""
-    monkeypatch.setattr("ui.export.st.context", SimpleNamespace(url="http://h/Papers"))
+    monkeypatch.setattr("ui.export.st.context", SimpleNamespace(url="http://h/Papers", headers={}))
     test = app(PAPERS, **query)
     (link,) = {each.value for each in test.code if each.value.startswith("http://h/Papers")}
     asked = {name: of[0] for name, of in parse_qs(urlsplit(link).query).items()}
@@ -733,7 +733,7 @@ def test_the_export_has_latex_and_a_link_to_this_table(app, monkeypatch, query):
 
 
 def test_a_published_set_is_in_its_link(app, monkeypatch):
-    monkeypatch.setattr("ui.export.st.context", SimpleNamespace(url="http://h/Papers"))
+    monkeypatch.setattr("ui.export.st.context", SimpleNamespace(url="http://h/Papers", headers={}))
     name = "Winoground, non-grouped"
     test = app(PAPERS, published="true", published_set=name)
     links = [each.value for each in test.code if each.value.startswith("http://h/Papers")]
