@@ -1216,7 +1216,9 @@ def test_the_first_sentence_of_a_run_is_the_metric_to_quote_and_a_rise_of_groups
 @pytest.mark.parametrize(
     ("score", "match", "meant"),
     [
-        ((30, 0.001), (-2, 0.6), "GroupScore rises without GroupMatch"),
+        ((30, 0.001), (-2, 0.6), "GroupScore rises without GroupMatch,"),
+        # "without GroupMatch" stood beside "GroupMatch ↑ +11.0"
+        ((30, 0.001), (11, 0.09), "GroupScore rises, GroupMatch is not shown to:"),
         ((30, 0.001), (8, 0.01), ""),
         ((3, 0.6), (-2, 0.6), ""),
     ],
@@ -1226,6 +1228,8 @@ def test_a_run_says_in_words_whether_it_gained_and_what_a_rise_of_groupscore_is_
     found = {"GroupScore": _change(*score), "GroupMatch": _change(*match)}
     assert bool(meant) is bool(_what_rises_mean(found)) and _what_rises_mean(found).startswith(meant)
     assert ("memorises its own matchings" in _what_rises_mean(found)) is bool(meant)
+    still = {**found, "GroupMatch": _change(0, 1.0)}
+    assert _what_rises_mean(still).startswith("GroupScore rises without") is (score[1] < 0.05)
     assert [*_gain_first(found)] == ["GroupMatch", "GroupScore"]
     words = {label: _verdict_words(change) for label, change in found.items()}
     assert words["GroupMatch"].startswith("rises by" if match[1] < 0.05 else "is not shown to change")

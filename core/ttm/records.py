@@ -240,8 +240,8 @@ def _rises(found: Comparison) -> bool:
 
 
 def _what_rises_mean(compared: Mapping[str, Comparison]) -> str:
-    """That GroupMatch could not rise, or what a rise of GroupScore alone is worth; "" where it has not risen, or
-    GroupMatch has, too."""
+    """That GroupMatch could not rise, or what a rise of GroupScore is worth that GroupMatch does not show; "" where it
+    has not risen, or GroupMatch has, too."""
     if _at_ceiling(compared):
         return _CEILING
     score, match = (
@@ -249,10 +249,12 @@ def _what_rises_mean(compared: Mapping[str, Comparison]) -> str:
     )
     if score is None or match is None or not _rises(score) or _rises(match):
         return ""
-    return (
-        "GroupScore rises without GroupMatch, as it does where a model memorises its own matchings; these matchings "
-        "are not shown to be right more often."
-    )
+    # "Without" would say that GroupMatch stood still, beside its gain.
+    if match.difference <= 0:
+        rise = "GroupScore rises without GroupMatch, as it does where a model memorises its own matchings"
+    else:
+        rise = "GroupScore rises, GroupMatch is not shown to: a model that memorises its own matchings looks the same"
+    return f"{rise}; these matchings are not shown to be right more often."
 
 
 def _rise_told(compared: Mapping[str, Comparison]) -> str:
