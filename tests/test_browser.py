@@ -1543,6 +1543,28 @@ def test_a_seed_is_opened_from_its_group_and_back_is_the_group(visit, server, ho
     no_error_box(page)
 
 
+def test_back_from_a_changed_group_on_a_phone_is_the_list_of_its_run_and_a_reload_keeps_the_group(visit):
+    """The address stayed that of the run: Back left the whole run, and a reload lost the group."""
+    page = visit("/Test-Time_Matching?run=example", width=390, height=844)
+    cards = page.locator(".st-key-compact-gallery-fixed [data-testid=stGridCell]")
+    cards.nth(1).wait_for()
+    settle(page)
+    cards.nth(1).click()
+    page.wait_for_url(re.compile(r"changed=fixed\.\d+"))
+    card = page.locator("[class*=st-key-before-after-fixed-]")
+    card.wait_for()
+    settle(page)
+    page.reload()
+    card.wait_for()
+    settle(page)
+    assert 0 <= card.bounding_box()["y"] < 844
+    page.go_back()
+    cards.nth(1).wait_for()
+    settle(page)
+    assert "run=" in page.url and "changed=" not in page.url and not card.is_visible()
+    no_error_box(page)
+
+
 def test_an_address_in_small_letters_opens_its_page(visit):
     page = visit("/lessons?lesson=alpha")
     page.get_by_role("heading", name="4. Removing the language prior").wait_for()

@@ -599,6 +599,31 @@ def test_changed_groups_are_listed_and_one_that_is_pressed_is_opened_and_left_ag
     assert again == [b.label for b in listed]
 
 
+def test_a_changed_group_that_is_opened_is_in_the_address_and_another_run_takes_it_out(app, made):  # noqa: F811
+    """Back left the whole run, and a reload lost the group."""
+    test = app(TTM, run=made.seeds[0], explain_by="GroupScore")
+    assert "changed" not in test.query_params
+    second = [b for b in test.button if (b.key or "").startswith("row-fixed-")][1]
+    number, name = second.key.rpartition("-")[2], second.label.removeprefix("Show ")
+    opened = fine(second.click().run())
+    assert opened.query_params["changed"] == f"fixed.{number}"
+    linked = fine(app(TTM, run=made.seeds[0], explain_by="GroupScore", changed=f"fixed.{number}"))
+    assert f"Open {name} with this model" in [b.label for b in linked.button]
+    assert not [b for b in linked.button if (b.key or "").startswith("row-fixed-")]
+    fine(linked.button(key="next-fixed").click().run())
+    following = linked.query_params["changed"]
+    assert following != f"fixed.{number}" and following.startswith("fixed.")
+    fine(linked.button(key="previous-fixed").click().run())
+    assert linked.query_params["changed"] == f"fixed.{number}"
+    fine(linked.button(key="list-fixed").click().run())
+    assert "changed" not in linked.query_params
+    fine(button(opened, "New run").click().run())
+    assert "changed" not in opened.query_params
+    for lost in ("fixed.99999", "fixed.", "<b>", "0"):
+        test = fine(app(TTM, run=made.seeds[0], explain_by="GroupScore", changed=lost))
+        assert [b for b in test.button if (b.key or "").startswith("row-fixed-")]
+
+
 def test_a_watched_run_that_has_ended_compares_its_ends_once(app, made, monkeypatch):  # noqa: F811
     """Its verdict, where the bar was, and the sentences below its curves each did so."""
     asked = []

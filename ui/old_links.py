@@ -28,7 +28,7 @@ _NAMES = """
     run runs preset variant mode schedule start share tau1 end share_end tauT T rounds epochs lr seed seeds patience
     more_seeds
     batch micro augmentation crop_factor precision layers weight_decay beta1 beta2 lr_restart lr_final clip_norm keep
-    contrastive lora rank lora_alpha targets device transfer adapt_on ledger ledger_set trained shifts
+    contrastive lora rank lora_alpha targets device transfer adapt_on ledger ledger_set trained changed shifts
     shifts_model sweep
     source scale
     rset images left right queries query words pool most rpredict measure rmetric trainon strategy fusion base mix

@@ -31,6 +31,7 @@ from ui.formatting import change_text, unbroken
 from ui.history import page_is_drawn_again
 from ui.navigation import TRAIN
 from ui.page import show_errors
+from ui.views import came_back_to
 from ui.visitor import VisitorStore
 
 STOPPABLE, WORKING = ("queued", "running"), ("running", "stopping")
@@ -94,6 +95,8 @@ def runs_of(store: RunStore, name: str, kinds: Collection[str] = KINDS) -> list[
 
 def open_run(name: str) -> None:
     """Show a run, a group of seeds or the form (`NEW`), and say so in the address."""
+    if st.session_state.get("run") not in (None, name) and came_back_to("run") is None:
+        st.query_params.pop("changed", None)  # a group of the run that was open
     st.session_state["run"] = name
     if name == NEW:
         st.query_params.pop("run", None)

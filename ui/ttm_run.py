@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -72,8 +72,10 @@ from ui.selection import group_title, page_button, whole_set
 from ui.three_answers import luck, not_yet, three_answers
 from ui.ttm_example import measured_gains
 from ui.uploads import upload_of
+from ui.views import came_back_to
 
 CHANGED = "What changed"  # a section's title
+OPENED = "changed"  # in the address: the changed group that is opened
 DETAILS = "Tests, settings, and how to read the result"
 _HEIGHT = 300  # of the curves: on a laptop all of them stand on the first screen
 SHOWN = 1  # group at a time, before beside after over the whole page: a lecturer projects it
@@ -569,44 +571,82 @@ def changed_tabs(found: Mapping[str, tuple[str, Sequence[ChangedGroup]]], metric
     found : by the head of the tab its key and its groups, in their order.
     """
     heads = {head: f"{head} ({len(groups)})" for head, (_, groups) in found.items()}
+    asked = _asked_change()
     some = next((heads[head] for head, (_, groups) in found.items() if groups), None)
+    some = next((heads[head] for head, (key, groups) in found.items() if _place(asked, key, groups)), some)
     for tab, (key, groups) in zip(st.tabs([*heads.values()], default=some), found.values(), strict=True):
         with tab:
-            changed(groups, key, metric)
+            changed(groups, key, metric, _place(asked, key, groups))
 
 
-def changed(groups: Sequence[ChangedGroup], key: str, metric: str) -> None:
+def _asked_change() -> str:
+    """The changed group that the address opens, as `_name_of` has it; "" where none."""
+    back = came_back_to(OPENED)
+    if back:
+        st.query_params[OPENED] = back
+    elif back is not None:
+        st.query_params.pop(OPENED, None)
+    return st.query_params.get(OPENED, "")
+
+
+def _name_of(key: str, group: ChangedGroup) -> str:
+    """A changed group in the address: its tab and its place in the set, `fixed.17`."""
+    return f"{key}.{group.group}"
+
+
+def _place(asked: str, key: str, groups: Sequence[ChangedGroup]) -> int:
+    """The number, from 1 on, of the group that is asked for; 0 where it is none of these."""
+    return next((number for number, each in enumerate(groups, 1) if _name_of(key, each) == asked), 0)
+
+
+def changed(groups: Sequence[ChangedGroup], key: str, metric: str, asked: int) -> None:
     """A page of cards: the group, its story, and the way to the Groups page. On a phone, where a card is higher than
-    the screen, first a list of groups, of which one is pressed."""
+    the screen, first a list of groups, of which one is pressed. asked : the number of the group that the address opens;
+    0 for none."""
     if not groups:
         st.caption("None.")
         return
-    run = groups[0].run
-    per_page = SHOWN_WITHOUT_PICTURES if run.config.get("embeddings") else SHOWN
+    per_page = SHOWN_WITHOUT_PICTURES if groups[0].run.config.get("embeddings") else SHOWN
     count = -(-len(groups) // per_page)
     listed = per_page == 1 and count > 1  # who has pictures, and several of them
-    opened = not listed or st.session_state.get(f"opened_{key}") == run.id
-    # Which the history's script scrolls to when one turns on below it.
-    with st.container(key=f"turned-{key}"):
+    opened = not listed or asked > 0
+    if asked:
+        st.session_state[f"page_{key}"] = (asked - 1) // per_page + 1
+    # Which the history's script scrolls to: the one when a link opens a group, the other when one turns on below it.
+    with st.container(key=f"opened-{OPENED}" if asked else None), st.container(key=f"turned-{key}"):
         if listed and opened:
             way_back(key, count)
         # The style shows a card that was not asked for on wide screens alone, and the list on phones.
         with st.container(key=f"{'opened' if opened else 'unopened'}-card-{key}"):
-            page = min(st.pagination(count, key=f"page_{key}"), count) if count > 1 else 1
+            turned = partial(_open_change, groups, key, per_page)
+            page = min(_pages(count, key, turned), count)
             for each in groups[(page - 1) * per_page : page * per_page]:
                 with st.container(border=True, key=f"before-after-{key}-{each.group}"):
                     card(each, metric)
             if count > 1:
-                turn_on(key, page, count)
+                turn_on(key, page, count, turned=turned)
         if not opened:
             rows(groups, key, page)
+
+
+def _pages(count: int, key: str, turned: Callable[[], None]) -> int:
+    """The way to another page of cards where there are several, and which one is shown."""
+    return st.pagination(count, key=f"page_{key}", on_change=turned) if count > 1 else 1
+
+
+def _open_change(groups: Sequence[ChangedGroup], key: str, per_page: int = SHOWN) -> None:
+    """From a callback: the first group of the page of cards that was turned to is in the address, so that Back, a
+    reload and a link lead to it."""
+    first = (st.session_state[f"page_{key}"] - 1) * per_page
+    if first < len(groups):  # of a message made by hand it may be any number
+        st.query_params[OPENED] = _name_of(key, groups[first])
 
 
 def way_back(key: str, count: int) -> None:
     """Above a card on a phone: to the list that it was opened from."""
 
     def close() -> None:
-        st.session_state.pop(f"opened_{key}", None)
+        st.query_params.pop(OPENED, None)
 
     with st.container(key=f"turn-back-{key}"):
         st.button(f"List of all {count}", on_click=close, icon=":material/list:", key=f"list-{key}")
@@ -617,7 +657,7 @@ def rows(groups: Sequence[ChangedGroup], key: str, page: int) -> None:
 
     def show(number: int) -> None:
         st.session_state[f"page_{key}"] = number
-        st.session_state[f"opened_{key}"] = groups[0].run.id
+        _open_change(groups, key)
 
     first = page - (page - 1) % ROWS
     with st.container(key=f"turn-rows-{key}"):
@@ -634,14 +674,17 @@ def rows(groups: Sequence[ChangedGroup], key: str, page: int) -> None:
 _TURNS = {"Previous": (-1, ":material/chevron_left:"), "Next": (1, ":material/chevron_right:")}
 
 
-def turn_on(key: str, page: int, count: int, step: int = 1) -> None:
+def turn_on(
+    key: str, page: int, count: int, step: int = 1, turned: Callable[[], None] = lambda: None
+) -> None:
     """Below cards or rows the way to those before and after them: on a phone the pages above are two screens back.
 
-    step : how many are shown; the number of the first one is the page.
+    step : how many are shown; the number of the first one is the page. turned : called once another page is chosen.
     """
 
     def turn(to: int) -> None:
         st.session_state[f"page_{key.removesuffix('-rows')}"] = to
+        turned()
 
     last = min(page + step - 1, count)
     with st.container(horizontal=True, vertical_alignment="center", key=f"turn-{key}"):
