@@ -817,7 +817,7 @@ def pick_second(sweep: SeedGroup, others: Sequence[SeedGroup], results: Mapping[
     """Tick a second run, so that the two are compared; those with which there is a paired test come first."""
     said = {each.id: comparable(sweep, each, results) for each in others if each.id != sweep.id}
     order = sorted((each for each in others if each.id in said), key=lambda each: said[each.id] != PAIRED)
-    names = {each.id: f"{shared.label_in_list(each)} · {said[each.id]}" for each in order}
+    names = {name: f"{label} · {said[name]}" for name, label in shared.labels_in_list(order).items()}
     if not names:
         return
     with st.popover("Compare with …", icon=":material/compare:"):

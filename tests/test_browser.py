@@ -1551,7 +1551,8 @@ def test_back_from_a_changed_group_on_a_phone_is_the_list_of_its_run_and_a_reloa
     settle(page)
     cards.nth(1).click()
     page.wait_for_url(re.compile(r"changed=fixed\.\d+"))
-    card = page.locator("[class*=st-key-before-after-fixed-]")
+    number = page.url.rpartition(".")[2]
+    card = page.locator(f".st-key-before-after-fixed-{number}")
     card.wait_for()
     settle(page)
     page.reload()

@@ -8,6 +8,7 @@ import runpy
 import shlex
 import shutil
 import zipfile
+from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
 from types import SimpleNamespace
@@ -39,7 +40,7 @@ from core.sweeps.evaluate import EvaluationRun
 from core.ttm.run import SimpleMatchRun, TTMRun, store_embeddings
 from core.ttm.seeds import SeedGroup, seeded
 from ui.formatting import p_text
-from ui.runs import _left, imported, title_of
+from ui.runs import _left, imported, labels_in_list, title_of
 from ui.ttm_sweep import spread
 
 RUNS = "pages/9_Runs.py"
@@ -231,10 +232,40 @@ def test_groups_and_all_settings_stand_there_even_where_they_do_not_tell_runs_ap
     assert "all settings" in order and order.index("groups") < order.index("kind")
 
 
+def test_a_run_is_chosen_by_what_tells_it_apart_which_stands_before_what_all_have(tmp_path, monkeypatch):
+    """A phone showed "left-right · clip · 22 Nov 14:05:09 · seed 0 · first 100 o…": the time alone told runs apart."""
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
+    store, at = RunStore(), datetime(2026, 11, 22, 14, 5, 9).timestamp()
+
+    def labels(*asked):
+        sweeps = []
+        for count, seconds in asked:
+            job = TTMRun.of("scenes/left-right", "builtin/clip", groups=count)
+            run = store.create("ttm", "scenes/left-right · builtin/clip", job.written())
+            sweeps.append(SeedGroup(run.id, [replace(run, created=at + seconds)]))
+        found = labels_in_list(sweeps)
+        assert [*found] == [sweep.id for sweep in sweeps]
+        return [*found.values()]
+
+    few, every = labels((100, 0), (None, 120))
+    assert few.startswith("left-right · clip · 100 groups · 22 Nov 14:05 · ")
+    assert every.startswith("left-right · clip · all 300 groups · 22 Nov 14:07 · ") and "seed 0" in every
+    # Two of one minute have its seconds, and what both have stands at the end.
+    first, second = labels((100, 0), (100, 30))
+    assert first.startswith("left-right · clip · 22 Nov 14:05:09 · 100 groups · ")
+    assert second.startswith("left-right · clip · 22 Nov 14:05:39 · 100 groups · ")
+    assert labels((100, 0))[0].startswith("left-right · clip · 22 Nov 14:05 · 100 groups · ")
+    mixed = labels((100, 0), (100, 30), (None, 120))
+    assert mixed[0].startswith("left-right · clip · 100 groups · 22 Nov 14:05:09 · ")
+    assert len({label[:50] for label in mixed}) == 3
+
+
 def test_run_pickers_and_the_command_say_groups_and_settings(app, made, capsys):  # noqa: F811
     said = "first 24 of 300 groups · T = 2 · 1 epoch · learning rate 0.0003 · linear threshold, 20 % selected to τ = 0"
     labels = app("pages/4_Test-Time_Matching.py", run=made.group).selectbox(key="shown").options
-    assert sum(said in label for label in labels) == 2  # the seeds, and the transfer check
+    settings = said.partition(" · ")[2].split(" · ")
+    ran = [label for label in labels if {"24 groups", *settings} <= {*label.split(" · ")}]
+    assert len(ran) == 2  # the seeds, and the transfer check
     assert sum("all 12 groups" in label for label in labels) == 1
     # A phone shows the first 40 letters: of all runs on one set the same.
     assert not any("scenes/" in label or "builtin/" in label for label in labels)

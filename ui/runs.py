@@ -106,11 +106,10 @@ def open_run(name: str) -> None:
 
 def pick_run(store: RunStore, shown: str, key: str, kinds: Collection[str] = KINDS) -> None:
     """A list of these kinds of run, the seeds of a group as one, with a new one on top; nothing while there is none."""
-    labels = {NEW: "+ a new run, or choose one"} | {
-        group.id: label_in_list(group) for group in all_groups(store, kinds)
-    }
-    if shown not in labels:  # a seed of a group, or somebody else's
-        labels[shown] = label_in_list(SeedGroup(shown, [store.get(shown)]))
+    listed = all_groups(store, kinds)
+    if shown not in (NEW, *(group.id for group in listed)):  # a seed of a group, or somebody else's
+        listed.append(SeedGroup(shown, [store.get(shown)]))
+    labels = {NEW: "+ a new run, or choose one"} | labels_in_list(listed)
     if len(labels) == 1:
         return
     st.session_state[key] = shown
@@ -163,15 +162,56 @@ def whole_label(sweep: SeedGroup) -> str:
     )
 
 
-def label_in_list(sweep: SeedGroup) -> str:
-    """The same where a run is chosen: a phone shows the first 40 letters of it, so that set and model are without the
-    folders of the built-in ones, and what tells runs apart comes next, when they began before all."""
+def labels_in_list(sweeps: Sequence[SeedGroup]) -> dict[str, str]:
+    """The same where a run is chosen, by id: a phone shows the first letters of each. So set and model are without
+    the folders of the built-in ones; then comes what tells the runs of one set and model apart, and when they began."""
+    titles: dict[str, list[SeedGroup]] = {}
+    for sweep in sweeps:
+        titles.setdefault(_short_title(sweep), []).append(sweep)
+    found = {}
+    for title, own in titles.items():
+        found |= dict(zip((sweep.id for sweep in own), _labels_of(title, own), strict=True))
+    return {sweep.id: found[sweep.id] for sweep in sweeps}
+
+
+_SEEN_IN_LIST = 50  # letters, on a phone
+
+
+def _labels_of(title: str, sweeps: Sequence[SeedGroup]) -> list[str]:
+    """Labels of runs of one title. What not all of them have comes first, as far as they still differ within what is
+    seen: else their groups alone, else when they began."""
+    parts = [[_few_groups(groups), *seed, *settings] for (groups, *settings), seed in map(_ran, sweeps)]
+    apart = set().union(*parts) - set(parts[0]).intersection(*parts)
+    minutes = [f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M}" for sweep in sweeps]
+    began = [
+        f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}" if minutes.count(minute) > 1 else minute
+        for sweep, minute in zip(sweeps, minutes, strict=True)
+    ]
+    labels: list[str] = []
+    for first in (apart, apart & {each[0] for each in parts}, set()):
+        labels = [
+            " · ".join([
+                title, *(part for part in own if part in first), at, *(part for part in own if part in apart - first),
+                *(part for part in own if part not in apart),
+            ])
+            for own, at in zip(parts, began, strict=True)
+        ]  # fmt: skip
+        if len({label[:_SEEN_IN_LIST] for label in labels}) == len(labels):
+            break
+    return labels
+
+
+def _few_groups(said: str) -> str:
+    """`100 groups` in place of `first 100 of 300 groups`: the run's page has both."""
+    return re.sub(r"^first (\d+) of \d+ groups", r"\1 groups", said)
+
+
+def _short_title(sweep: SeedGroup) -> str:
     title, config = title_of(sweep), sweep.runs[0].config
     for name, folder in (("benchmark", "scenes/"), ("model", "builtin/")):
         if not sweep.given_name and (known := config.get(name) or "").startswith(folder):
             title = title.replace(known, known.removeprefix(folder))
-    ran, seed = _ran(sweep)
-    return " · ".join([title, f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}", *seed, *ran])
+    return title
 
 
 def _ran(sweep: SeedGroup) -> tuple[list[str], list[str]]:
