@@ -35,8 +35,10 @@ SEEDS = (
 def configure(selection: ui.Selection, store: RunStore) -> None:
     """What is adapted and by which preset, the ways to start, every setting, and what the run would select today."""
     prepare(store)
-    choices, start_place = st.container(), st.container()
-    example = st.container()
+    choices = st.container()
+    with st.container(key="start-and-example"):  # on a phone the figure follows two buttons, see style.css
+        start_place, small_print = st.container(key="start-place"), st.container(key="start-notes")
+        example = st.container()
     if "transfer" in st.query_params:  # a link to the transfer check, which is a setting
         st.session_state["settings_open"] = True
     place, is_open = st.container(key="opened-transfer"), st.session_state.get("settings_open", False)
@@ -48,7 +50,7 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
         warning = "" if run.wrong else ttm_preview.unreached_line(run.job, evaluation)
         is_measured = ttm_example.is_measured(run.job, evaluation)
         forecast = ttm_preview.forecast_line(run.job, selection, is_measured)
-        start_buttons(store, run, forecast, warning)
+        start_buttons(store, run, small_print, forecast, warning)
     with example:
         ttm_example.section(store, run.job, evaluation)
         # The settings are drawn before what stands above them, which is of the run that they describe: until this comes
@@ -62,15 +64,20 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
     ledger.shipped_section()
 
 
-def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str, warning: str = "") -> None:
-    """One run, or several seeds of it; how long that takes, what it is likely to change, and first what is wrong."""
+def start_buttons(
+    store: RunStore, run: ttm_form.PlannedRun, small_print: DeltaGenerator, forecast: str, warning: str = ""
+) -> None:
+    """One run, or several seeds of it; how long that takes, what it is likely to change, and first what is wrong.
+
+    small_print : the place of what that time and that change go by.
+    """
     if warning:
         st.warning(escape_markdown(warning), icon=":material/filter_alt_off:")
     seconds, source = expected_seconds(store, run.job, run.groups)
     told = st.container()
     if not run.wrong and not warning:
         st.markdown(what_happens(run, seconds))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="start-row"):
         blocked = bool(run.wrong)
         kind = "secondary" if warning else "primary"
         start_one = st.button("Start the run", type=kind, icon=":material/play_arrow:", disabled=blocked)
@@ -96,18 +103,7 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str, warn
     if blocked:
         st.caption(escape_markdown(f"To start, change the settings: {' '.join(run.wrong)}"))
         return
-    if seconds is None:
-        estimate = (
-            "No time estimate: there is no earlier run to go by (`crossmatch doctor --rehearse` makes one)."
-        )
-    else:
-        known = (
-            "a guess until a run has finished here"
-            if source == "a rough estimate"
-            else f"going by {source if source.startswith('a rehearsal') else f'runs of {source}'}"
-        )
-        estimate = f"The time is that of a machine that does little else; {known}."
-    st.caption(f"{estimate}  \n{escape_markdown(forecast)}")
+    small_print.caption(f"{_what_time_goes_by(seconds, source)}  \n{escape_markdown(forecast)}")
     if start_one:
         with st.spinner("Starting the run …"):
             runs.open_run(start(store, run.title, run.job).id)
@@ -116,6 +112,20 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str, warn
         with st.spinner(f"Starting {seeds} runs …"):
             runs.open_run(launch_seeds(store, run.title, run.job, seeds)[0])
         st.rerun()
+
+
+def _what_time_goes_by(seconds: float | None, source: str) -> str:
+    """What the time that a run takes is known by."""
+    if seconds is None:
+        return (
+            "No time estimate: there is no earlier run to go by (`crossmatch doctor --rehearse` makes one)."
+        )
+    known = (
+        "a guess until a run has finished here"
+        if source == "a rough estimate"
+        else f"going by {source if source.startswith('a rehearsal') else f'runs of {source}'}"
+    )
+    return f"The time is that of a machine that does little else; {known}."
 
 
 def what_happens(run: ttm_form.PlannedRun, seconds: float | None) -> str:

@@ -25,7 +25,7 @@ def forecast_line(job: AdaptationRun, selection: Selection, is_measured: bool) -
     found = Forecast.of(job, lambda model: evaluate(selection, model).scores)
     if not is_measured or isnan(found.gain):  # or with other settings than those that were measured
         return true_minus(found._replace(runs=0).sentence() if is_measured else found.sentence())
-    return "What such runs changed was measured on this very set, below."
+    return "What such runs changed was measured on this very set: the figure shows it."
 
 
 def unreached_line(job: AdaptationRun, evaluation: Evaluation) -> str:
