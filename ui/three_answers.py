@@ -41,8 +41,14 @@ def three_answers(answers: Sequence[Answer]) -> None:
 
 
 def not_yet() -> list[Answer]:
-    """Of a run at work: what will be asked, so that the box has its place."""
-    return [Answer(question, NOT_YET) for question in (LUCK, CONTROLS, COST)]
+    """Of a run at work: what will be asked, so that the box has its place, and what each means."""
+    own = METRICS[GROUP_MATCH].label
+    meanings = {
+        LUCK: f"whether {own} rises by more than chance explains.",
+        CONTROLS: "whether training on anything else gains as much.",
+        COST: "how the trained model does on other sets.",
+    }
+    return [Answer(question, NOT_YET, said) for question, said in meanings.items()]
 
 
 def luck(compared: Mapping[str, Comparison | SeedChange], note: str = "") -> Answer:
