@@ -91,6 +91,7 @@ GIVEN_SEEDS = "over groups, for these two seeds"  # what an interval of just two
 SCORE_GAIN = "GroupScore gain"
 GAIN, BEFORE = "gain", "before"  # of the metric of the result
 RESULT, SCORE = "result", "GroupScore after"
+_SHIPS = "the example that ships"  # with Crossmatch: nobody here has started it
 PAIRED, UNPAIRED, APART = "paired test", "results, no test", "curves only"  # what two runs can be compared by
 
 
@@ -225,7 +226,7 @@ def kind(run: Run) -> str:
     if run.kind in ("evaluate", "measure"):
         return "Evaluation" if run.kind == "evaluate" else "Measurement"
     if run.kind == "ledger":
-        return "Ledger of TTM"
+        return "Controls of TTM" + f", {_SHIPS}" * run.is_example
     words = ["SimpleMatch" if "simplematch" in run.config else "TTM"]
     if run.config.get("ttm", {}).get("variant") == "global":
         words.append("global")
@@ -236,7 +237,7 @@ def kind(run: Run) -> str:
     if run.config.get("embeddings"):
         words.append("embeddings")
     if run.is_example:
-        words.append("the example that ships")
+        words.append(_SHIPS)
     return ", ".join(words)
 
 
@@ -645,24 +646,15 @@ def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Seque
     for name, (_, said), sweep in zip(
         marked(frame, headings(frame)), frame.iterrows(), sweeps[:MOST_CARDS], strict=False
     ):
-        before = said["before"] if said["before"] == "–" else f"before {said['before']}"
         status = "–" if said["status"] == "finished" else said["status"]
         own = [part for part in said.get("settings", "").split(" · ") if part not in name]
-        settings = " · ".join(own) or "–"  # what the heading does not have
+        settings = _cut(" · ".join(own), _OWN_LETTERS) or "–"  # what the heading does not have
         groups = f"{said['groups']} groups" if said["groups"] != "–" else "–"
-        gained, level = said.get(SCORE_GAIN, "–"), said[SCORE]
-        score = "–" if level == "–" else f"GroupScore {level}" + (f", gain {gained}" if gained != "–" else "")
         began = f"{said['started']:%d %b %H:%M:%S}"  # as what asks before it deletes has it
-        parts = (
-            "–" if began in name else began,
-            status,
-            score,
-            before,
-            groups,
-            settings,
-            said["time"],
-        )
-        of = " · ".join(part for part in parts if part != "–")
+        parts = ("–" if began in name else began, status, groups, settings)
+        # Two lines: the accuracies before, their gains and the time are on the run's own page.
+        score = "" if said[SCORE] == "–" else f"GroupScore {said[SCORE]}"
+        of = [score, " · ".join(part for part in parts if part != "–")]
         with st.container(border=True, gap=None, key=f"card-{sweep.id}"):
             button: dict[str, Any] = {"type": "tertiary", "icon": ":material/arrow_forward:"}
             page, state = page_of(sweep)
@@ -672,8 +664,8 @@ def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Seque
                         label_visibility="collapsed")  # fmt: skip
             st.markdown("No result yet" if said["result"] == "–" else escape_markdown(said["result"]))
             if said["gain"] != "–":
-                st.markdown(f"Gain **{escape_markdown(said['gain'])}** points")
-            st.caption(escape_markdown(of))
+                st.markdown(f"{said['metric']} gain **{escape_markdown(said['gain'])}** points")
+            st.caption("  \n".join(escape_markdown(line) for line in of if line))
     if len(sweeps) > MOST_CARDS:
         st.caption(f"The {MOST_CARDS} newest of {len(sweeps)}; “Find” has the others.")
 
@@ -1108,7 +1100,7 @@ def legend(*sweeps: SeedGroup) -> list[str]:
     columns: tuple[Callable[[SeedGroup], str], ...] = (
         lambda sweep: sweep.runs[0].config.get("benchmark", ""),
         lambda sweep: "/".join(Path(sweep.runs[0].config.get("model", "")).parts[-2:]),
-        lambda sweep: kind(sweep.runs[0]).removesuffix(", the example that ships"),
+        lambda sweep: kind(sweep.runs[0]).removesuffix(f", {_SHIPS}"),
         lambda sweep: _groups_said(sweep.runs[0].config),
         lambda sweep: own[sweep.id],
         seeds_text,
@@ -1367,12 +1359,17 @@ def ends_now(sweep: SeedGroup, store: RunStore) -> _Ends:
     return _ends_of(sweep, steps, estimates_over_seeds(sweep.runs, steps))
 
 
+_FIRST = ("metric", "B − A", "p", "p (Holm)", "A", "B")  # columns of the table of two runs
+
+
 def every_metric(said: pd.DataFrame, note: str) -> None:
     """All metrics of two runs in one table. said : its cells. note : how it is read."""
     said["metric"] = "**" + said["metric"] + "**"
     for column in {"A before", "A", "B before", "B", "B − A", "before"} & {*said}:
         # A line of a narrow cell ends before an interval, not within it.
         said[column] = said[column].str.replace(" to ", "\u00a0to\u00a0").map(ui.unbroken)
+    # On a phone what stands to the right is off the screen: what tells the two apart comes first.
+    said = said[[*(name for name in _FIRST if name in said), *(name for name in said if name not in _FIRST)]]
     with st.container(key="both-results"):
         swipe_hint()
         st.table(said.rename(columns={name: name.title() for name in ("metric", "chance", "before")}),

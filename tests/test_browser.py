@@ -1005,7 +1005,9 @@ def test_on_a_phone_three_answers_stand_on_the_first_screen_of_a_finished_run_an
     assert [line.partition("?")[0] for line in box.locator("p").all_inner_texts() if "?" in line] == [
         "Beyond luck", "Beyond controls", "Costs elsewhere",
     ]  # fmt: skip
-    assert box.get_by_role("button").count() == 1  # it measures what was not: the controls ship with the example
+    assert (
+        box.get_by_role("button").count() == 1
+    )  # it measures what was not: the controls ship with the example
     assert min(each.bounding_box()["height"] for each in box.get_by_role("button").all()) >= 40  # 36 before
     curve = page.locator(".st-key-ttm-metrics").bounding_box()
     cards = page.evaluate(BOXES, "[class*=st-key-run-cards] [data-testid=stMetric]")
@@ -1551,7 +1553,12 @@ def test_on_a_phone_what_runs_made_of_the_set_begins_on_the_first_screen_below_t
     figure.wait_for()
     settle(page)
     box = lambda name: page.get_by_role("button", name=name).bounding_box()  # noqa: E731
-    assert box("Start the run")["y"] + 40 < box("See a finished run")["y"] + 41 < figure.bounding_box()["y"] < 844
+    assert (
+        box("Start the run")["y"] + 40
+        < box("See a finished run")["y"] + 41
+        < figure.bounding_box()["y"]
+        < 844
+    )
     assert box("Repeat with several seeds")["y"] > figure.bounding_box()["y"]
     page.get_by_role("button", name="Adapt embeddings instead").click()  # a sign, with its name
     page.get_by_text("NPZ with").wait_for()

@@ -61,7 +61,7 @@ def test_a_ledger_is_gone_through_part_by_part(app, file):
     assert "twice as many groups" in text(test)
     fine(test.get("button_group")[-1].set_value("random-matchings").run())
     assert "The run itself has" in text(test) and "matching drawn at random" in text(test)
-    assert "Ledger of TTM" in str(app(RUNS).dataframe[0].value["kind"].tolist())
+    assert "Controls of TTM" in str(app(RUNS).dataframe[0].value["kind"].tolist())
 
 
 def test_an_interval_that_ends_at_the_most_there_can_be_says_so():

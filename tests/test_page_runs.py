@@ -76,8 +76,11 @@ def test_the_newest_runs_are_cards_too(app, made):  # noqa: F811
         said = text(test).replace("\\", "")
         result, score = (frame.loc[name, column] for column in ("result", "GroupScore after"))
         assert result.replace(", chance", " GroupMatch, chance") in said and f"GroupScore {score}" in said
-        assert f"before {frame.loc[name, 'before']} · " in said
-        assert f"Gain **{frame.loc[name, 'gain']}** points" in said
+        assert f"{frame.loc[name, 'metric']} gain **{frame.loc[name, 'gain']}** points" in said
+    # Three grey lines of four intervals: "before 70.0 %" was GroupMatch's and followed GroupScore's gain.
+    details = [c.value for c in test.caption if c.value.startswith("GroupScore ")]
+    assert len(details) >= len(frame) - 1 and all(line.count("\n") == 1 for line in details)
+    assert not any("before" in line or "gain" in line for line in details)
     # Their headings were the set alone, the same of every run on it; model and seed came last, in grey.
     heads = [test.button(key=f"open-{name}").label.replace("\\", "") for name in frame.index]
     assert len({*heads}) == len(heads)
@@ -96,6 +99,23 @@ def test_the_newest_runs_are_cards_too(app, made):  # noqa: F811
     assert (
         ticked.checkbox(key=f"tick-{made.wide}").value and not ticked.checkbox(key=f"tick-{made.group}").value
     )
+
+
+def test_the_controls_that_ship_say_so_as_the_example_does(app):
+    """A card “Ledger of TTM” that nobody had started stood there after “See a finished run”."""
+    test = app("pages/4_Test-Time_Matching.py", run="example")
+    kinds = (
+        {str(said) for said in fine(app(RUNS, columns="true")).dataframe[0].value["kind"]} if test else set()
+    )
+    assert kinds == {"TTM, the example that ships", "Controls of TTM, the example that ships"}
+
+
+def test_differences_of_two_runs_stand_before_chance_and_what_was_before(app, made):  # noqa: F811
+    """On a phone “p” and “p (Holm)” were off to the right."""
+    test = choose(app(RUNS), made.group, made.simplematch)
+    columns = next([*t.value.columns] for t in test.table if "B − A" in t.value.columns)
+    assert columns[:4] == ["Metric", "B − A", "p", "p (Holm)"] and columns[4:6] == ["A", "B"]
+    assert "Chance" in columns[6:]
 
 
 def test_runs_are_found_by_the_words_that_their_rows_have(app, made):  # noqa: F811

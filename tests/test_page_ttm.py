@@ -86,7 +86,9 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     lines = [each.value.replace("\\", "") for each in test.caption]
     assert "Chosen for the built-in sets and builtin/clip" in lines  # “builtin” told nothing
     (beside,) = [
-        line for line in lines if "What such runs changed was measured on this very set: the figure shows it." in line
+        line
+        for line in lines
+        if "What such runs changed was measured on this very set: the figure shows it." in line
     ]
     assert "forecast" not in beside and "Forecast from" not in plain(test)
     (fold,) = [each for each in test.expander if each.label == "What this run would train on"]
