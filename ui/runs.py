@@ -168,7 +168,7 @@ def labels_in_list(sweeps: Sequence[SeedGroup]) -> dict[str, str]:
     titles: dict[str, list[SeedGroup]] = {}
     for sweep in sweeps:
         titles.setdefault(_short_title(sweep), []).append(sweep)
-    found = {}
+    found: dict[str, str] = {}
     for title, own in titles.items():
         found |= dict(zip((sweep.id for sweep in own), _labels_of(title, own), strict=True))
     return {sweep.id: found[sweep.id] for sweep in sweeps}
