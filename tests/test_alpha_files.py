@@ -711,7 +711,7 @@ def test_the_gain_to_quote_is_the_first_line_as_on_the_page_and_slices_are_summe
 ):
     """The page said what to quote; the command that it exports said only what is held out at its alpha."""
     from core.debiasing.study import AlphaStudy
-    from ui.debias_alpha import _to_quote
+    from core.debiasing.verdicts import _headline
 
     rng = np.random.default_rng(3)
     prior = rng.normal(size=(40, 2)) - 20
@@ -727,13 +727,10 @@ def test_the_gain_to_quote_is_the_first_line_as_on_the_page_and_slices_are_summe
     assert found.exit_code == 0, found.output
     lines = found.stdout.splitlines()
     study = AlphaStudy(scores, prior, np.zeros((40, 1), int), ids)
-    assert lines[0] == _to_quote(study, "text_score")
+    assert lines[0] == _headline(study, "text_score")
     held = study.validated("text_score")
     gains = held.values - held.zero
-    assert lines[0] == (
-        f"Chosen on one half of the data, α gains {gains.mean():.1f} points of TextScore on the other: quote this "
-        f"(± {gains.std(ddof=1):.1f}, SD of ten splits)."
-    )
+    assert f": +{gains.mean():.1f} points of TextScore (± {gains.std(ddof=1):.1f})" in lines[0]
     parts = {}
     for i, value in enumerate("ab"):
         part = study.select(np.arange(40) % 2 == i).validated("text_score")

@@ -538,7 +538,8 @@ def test_an_address_of_which_nothing_is_used_opens_the_set_of_a_first_visit(app,
     ([[0.4, 0.0]] * 20, "These 20 groups are too few to tell whether removing the language prior helps."),
 ])  # fmt: skip
 def test_the_page_says_whether_any_alpha_is_better_than_0_beyond_its_interval(scores, says):
-    from ui.debias_alpha import _changing_alpha, _conclusion, _tuned_text
+    from core.debiasing.verdicts import _conclusion
+    from ui.debias_alpha import _changing_alpha, _tuned_text
 
     n, better = len(scores), scores[0] == [0.4, 0.0]
     scores = np.array(scores)[:, None]
@@ -555,31 +556,44 @@ def test_the_page_says_whether_any_alpha_is_better_than_0_beyond_its_interval(sc
 
 
 def test_the_headline_is_of_groups_that_alpha_was_not_chosen_on():
-    """It was the gain on the very groups that alpha was chosen on; the held-out one stood 2,500 pixels down."""
-    from ui.debias_alpha import _to_quote
+    """It was the gain on the very groups that alpha was chosen on; then the verdict, in grey the gain to quote and the
+    other one in normal text were three answers to one question."""
+    from core.debiasing.verdicts import _conclusion, _headline
 
     rng = np.random.default_rng(4)
     scores, prior = rng.normal(size=(60, 1, 2)), rng.normal(size=(60, 2))
     study = AlphaStudy(scores, prior, np.zeros((60, 1), int), list(map(str, range(60))))
     found = study.validated("text_score")
     gains = found.values - found.zero  # the same ten halves at the alpha of the other half, and at 0
-    said = _to_quote(study, "text_score")
-    does, gain, deviation = "gains" if gains.mean() >= 0 else "loses", abs(gains.mean()), gains.std(ddof=1)
-    # Two lines dense with numbers stood there, and levels of half of the groups that those of all, just below, seemed
-    # to contradict; a laptop has room for 150 of these letters.
-    assert said == (
-        f"Chosen on one half of the data, α {does} {gain:.1f} points of TextScore on the other: quote this "
-        f"(± {deviation:.1f}, SD of ten splits)."
+    quoted = f": {gains.mean():+.1f} points of TextScore (± {gains.std(ddof=1):.1f})".replace("-", "−")
+    said, verdict = _headline(study, "text_score"), _conclusion(study, "text_score")
+    assert quoted in said and said.replace(quoted, "", 1) in (
+        verdict,
+        verdict.replace(", and removing", "; removing"),
     )
-    assert len(said) < 150
     alone = AlphaStudy(scores[:1], prior[:1], np.zeros((1, 1), int), ["a"])  # has no halves
-    assert _to_quote(alone, "text_score") == ""
+    assert _headline(alone, "text_score") == _conclusion(alone, "text_score")
+
+
+@pytest.mark.parametrize(("prior", "says"), [
+    ([1.0, 0.0], "Removing the language prior does not help here: +0.0 points of TextScore (± 0.0); removing all of it "
+     "(α = 1) harms."),
+    ([0.2, 0.0], "Removing the language prior makes no difference here: +0.0 points of TextScore (± 0.0)."),
+])  # fmt: skip
+def test_the_headline_has_its_number_whatever_its_verdict(prior, says):
+    """By hand: all of 40 images are right at 0, which every half chooses; above 0.4 the first prior turns them all."""
+    from core.debiasing.verdicts import _headline
+
+    ids = list(map(str, range(40)))
+    study = AlphaStudy(np.array([[[0.4, 0.0]]] * 40), np.array([prior] * 40), np.zeros((40, 1), int), ids)
+    assert _headline(study, "text_score") == says
 
 
 def test_the_headline_says_where_a_part_of_the_prior_removed_helps_and_all_of_it_harms():
     """“Alpha helps here” stood above a curve that fell by 13 points. By hand: of 100 images 30 are right from 0.1
     on, 60 up to 0.5, and 10 never: 60, then 90, then 30 %."""
-    from ui.debias_alpha import _conclusion, _tuned_text
+    from core.debiasing.verdicts import _conclusion
+    from ui.debias_alpha import _tuned_text
 
     scores = np.array([[[0.0, 0.1]]] * 30 + [[[0.5, 0.0]]] * 60 + [[[0.0, 1.0]]] * 10)
     prior = np.array([[0.0, 1.0]] * 30 + [[1.0, 0.0]] * 60 + [[0.0, 0.0]] * 10)
@@ -593,7 +607,8 @@ def test_the_headline_says_where_a_part_of_the_prior_removed_helps_and_all_of_it
 
 def test_alpha_is_said_to_harm_where_it_only_takes_away():
     """By hand: at α = 1 every one of 40 groups is wrong that is right below 0.4."""
-    from ui.debias_alpha import _conclusion, _tuned_text
+    from core.debiasing.verdicts import _conclusion
+    from ui.debias_alpha import _tuned_text
 
     study = lambda prior: AlphaStudy(  # noqa: E731
         np.array([[[0.4, 0.0]]] * 40),
@@ -667,7 +682,8 @@ def test_of_a_metric_that_is_a_share_the_slider_says_how_many_groups_got_better(
 
 def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
     """By itself TextScore had p = 0.025 over all alphas; the command shows three metrics, and found no alpha better."""
-    from ui.debias_alpha import _conclusion, _how_sure, _tuned_text
+    from core.debiasing.verdicts import _conclusion
+    from ui.debias_alpha import _how_sure, _tuned_text
 
     rng = np.random.default_rng(9)
     prior = rng.normal(size=(60, 2))
@@ -688,7 +704,8 @@ def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_t
     """Above alpha 0.4 it fixes 20 groups and breaks 4; five others share a caption, so that one cluster of five that
     was not drawn might lose more than all these gain."""
     from core.cli._alpha_text import _helps
-    from ui.debias_alpha import _conclusion, _how_sure, _tuned_text, _why_only_probably
+    from core.debiasing.verdicts import _conclusion
+    from ui.debias_alpha import _how_sure, _tuned_text, _why_only_probably
 
     groups = (
         [([0.4, 0.0], [1.0, 0.0])] * 20 + [([0.0, 0.4], [0.0, 1.0])] * 4 + [([0.0, 1.0], [0.0, 0.0])] * 176
@@ -801,8 +818,8 @@ def test_wherever_the_gain_of_the_best_alpha_stands_it_is_too_high_to_quote(app,
     best = study.best("text_score")._written
     told = debias_alpha._at_alpha(study, best, "text_score").replace("\u00a0", " ")
     value = study.evaluation(best).metrics["text_score"].value
-    assert f" → {value:.1f} %, too high to quote (95 % interval " in told
-    assert "too high" not in debias_alpha._at_alpha(study, 1.0, "text_score")
+    assert f" → {value:.1f} % on these groups that chose it (95 % interval " in told
+    assert "chose it" not in debias_alpha._at_alpha(study, 1.0, "text_score")
 
 
 def test_the_tests_of_a_gain_are_folded_below_its_verdict(app, monkeypatch):
@@ -991,9 +1008,14 @@ def test_beside_the_number_to_quote_stands_nothing_else_and_the_rest_is_folded(a
     """“as much at α = 0.101–0.136 and 2 more (tuned on test); α = 1 changes it by …” stood beside it."""
     monkeypatch.setattr("ui.debias_alpha._tuned_text", lambda study, metric: "What the best alpha does.")
     test = app()
-    (quoted,) = [c.value for c in test.caption if "quote this" in c.value]
-    assert quoted.endswith("ten splits).") and "best alpha" not in quoted
+    (quoted,) = [
+        m.value
+        for m in test.markdown
+        if "points\u00a0of TextScore (±" in m.value or "points of TextScore (±" in m.value
+    ]
+    assert quoted.startswith("**") and "best alpha" not in quoted
     (folded,) = [e for e in test.get("popover") if e.proto.popover.label == "How sure is that?"]
+    assert folded.markdown[0].value.startswith("**Which number to quote?** ")
     assert "What the best alpha does." in folded.markdown[0].value
 
 
@@ -1065,9 +1087,15 @@ def test_the_prior_view_says_which_scenario_this_is(app, scored):
     assert f"{found.likelier.value:.1f}\N{NO-BREAK SPACE}%" in text(test)
     assert found.scenario is None and not test.success  # 24 groups are too few
     assert any("Too few groups to tell" in i.value for i in test.info)
-    assert "help neither the true nor the false captions" in text(
-        app(view="Language prior", set="scenes/left-right")
-    )
+
+
+def test_of_square_groups_the_prior_view_says_that_true_and_false_captions_are_the_same_texts(app):
+    """“As texts both are equally likely” stood before “the more common text”, below a table of likely and unlikely
+    captions."""
+    told = text(app(view="Language prior", set="scenes/left-right"))
+    assert "**Here true and false captions are the same texts.**" in told
+    assert "being common therefore does not help to tell a true caption from a false one" in told
+    assert "equally likely" not in told
 
 
 def test_the_prior_view_names_the_likeliest_and_the_least_likely_captions(app, scored):

@@ -23,7 +23,7 @@ from core.base.text import (
 )
 from core.debiasing.curves import _alpha_text, _around_text, _edge_text, _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
-from core.debiasing.verdicts import _cannot_decide, _conclusion, _harm
+from core.debiasing.verdicts import _cannot_decide, _harm, _headline
 from core.exchange.layouts import _Latex, _raised, latex_table, text_table_latex
 from core.figures import alpha as figures
 from core.figures import group_html
@@ -88,9 +88,9 @@ _ALPHAS = (
     "computed."
 )
 _HALVES = (
-    "To quote is the gain where alpha is chosen on one random half of the groups and measured on the other; mean ± "
-    "standard deviation (SD, n − 1) of ten splits, no interval. On the groups that it is chosen on, the best alpha "
-    "gains too much."
+    "**Which number to quote?** The gain in the sentence above: alpha is chosen on one random half of the groups and "
+    "measured on the other; mean ± standard deviation (n − 1) of ten splits, no interval. On the groups that it is "
+    "chosen on, the best alpha gains too much."
 )
 _LITTLE = (
     0.6  # the spread of log P(t) in a group over that of an image's scores, where alpha has little to remove
@@ -168,22 +168,23 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
 
 
 def _verdict(study: AlphaStudy, metric: str) -> None:
-    """Whether alpha helps, in one sentence beside its reasons; below it what it gains on other groups, the number to
-    quote, or where there are no others what it gains on these."""
+    """Whether alpha helps, in one sentence with the number to quote, what it gains on other groups; below it its
+    reasons, and where there are no others what it gains on these."""
     found = study.verdict(metric)
     elsewhere = not (found.helps or found.probably)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(f"**{_conclusion(study, metric)}**", width="content")
+    # no line ends at an equals sign, nor before a deviation
+    said = (
+        _headline(study, metric)
+        .replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+        .replace("± ", "±\N{NO-BREAK SPACE}")
+    )
+    st.markdown(f"**{unbroken(said)}**")
+    if len(study.scores) < 2:
+        st.caption(unbroken(_tuned_text(study, metric)))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="alpha-reasons"):
         _reasons(study, metric)
         if elsewhere:
             _offer_gain()
-    said = _to_quote(study, metric) or _tuned_text(study, metric)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="alpha-to-quote"):
-        # no line ends at an equals sign, nor before a deviation
-        said = said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}").replace(
-            "± ", "±\N{NO-BREAK SPACE}"
-        )
-        st.caption(unbroken(said), width="content")
         if _is_of_a_built_in_set():
             _offer_retrieval(0.0 if elsewhere else found.gain.difference)
 
@@ -193,14 +194,13 @@ def _reasons(study: AlphaStudy, metric: str) -> None:
     the figure's height."""
     little = _little_prior(study, metric)
     with st.popover("How sure is that?", icon=":material/help:", key="how-sure"):
-        halves = _HALVES if len(study.scores) > 1 else ""
-        tuned = _tuned_text(study, metric) if _to_quote(study, metric) else ""  # else it is in sight already
+        is_halved = len(study.scores) > 1
         sure = (
             _why_only_probably(study, metric),
-            tuned,
+            _HALVES if is_halved else "",
+            _tuned_text(study, metric) if is_halved else "",  # else it is in sight already
             _why_harm(study, metric),
             _how_sure(study, metric),
-            halves,
             _power_text(study, metric),
         )
         st.markdown(unbroken("\n\n".join(filter(None, sure))))
@@ -356,7 +356,7 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     changed = f"{counted(better, 'group')} {words[0]}, {worse} {words[1]}"
     said = str(value)
     if alpha == study.best(metric)._written and _gains(study, metric):  # right beside the number itself
-        said = said.replace(" % (", " %, too high to quote (", 1)
+        said = said.replace(" % (", " % on these groups that chose it (", 1)
     return unbroken(f"α = {_short(alpha)}: {label} {_pct(before.metrics[metric].value)} → {said}; {changed}.")
 
 
@@ -470,12 +470,6 @@ def _rare_choices(study: AlphaStudy, alpha: float) -> tuple[int, int]:
     wrong = others.max(2) >= own
     rarer = np.take_along_axis(prior, others.argmax(2), 1) < np.take_along_axis(prior, study.truth, 1)
     return int(wrong.sum()), int((wrong & rarer).sum())
-
-
-def _to_quote(study: AlphaStudy, metric: str) -> str:
-    """What the best alpha gains on groups that did not choose it; "" of a single group, which has no halves."""
-    found = study._to_quote(metric)
-    return "" if found is None else str(found["line"])
 
 
 def _tuned_text(study: AlphaStudy, metric: str) -> str:

@@ -72,9 +72,10 @@ def prior_view(inputs: DebiasInputs, groups: GroupSet) -> None:
         _scenarios(likelihoods.scenario, inputs.study)
     elif not inputs.study._is_constant:  # else that stands in place of the captions
         st.markdown(
-            "**Here common words help neither the true nor the false captions.** In a square group the false caption "
-            "of one image is the true caption of another, so as texts both are equally likely. Alpha still has an "
-            "effect: a caption no longer wins for every image only because it is the more common text."
+            "**Here true and false captions are the same texts.** In a square group the false caption of one image is "
+            "the true caption of another. Over all pairs, being common therefore does not help to tell a true caption "
+            "from a false one. Within a group one caption can still be more common than another, and win for several "
+            "images because of it: that is what alpha takes away."
         )
     export_section(
         f"language-prior-{inputs.name}",

@@ -253,12 +253,17 @@ class ValidatedAlpha(NamedTuple):
         """Mean and standard deviation of each of the four."""
         return {name: _mean_and_sd(x) for name, x in self._asdict().items()}
 
+    @property
+    def _gain(self) -> tuple[float, float]:
+        """Mean and standard deviation of the gain on the held-out halves over alpha 0 on the same ones, in points."""
+        return _mean_and_sd(self.values - self.zero)
+
     def _to_quote(self, metric: str, label: str) -> dict[str, Any]:
-        """The gain on the held-out halves over alpha 0 on the same ones, in points, and the line that says it.
+        """`_gain` and the line that says it.
 
         Without the levels: of half of the groups they are others than those of all, which stand beside it.
         """
-        mean, std = _mean_and_sd(self.values - self.zero)
+        mean, std = self._gain
         does, points = "gains" if mean >= 0 else "loses", f"{_pct(abs(mean))} points of {label}"
         quoted = f"quote this (± {_pct(std)}, SD of ten splits)"
         line = f"Chosen on one half of the data, α {does} {points} on the other: {quoted}."

@@ -23,7 +23,7 @@ from core.base.text import _KEPT, _pct, p_digits
 from core.debiasing import curves
 from core.debiasing.curves import AlphaCurve, BestAlpha, ValidatedAlpha, _mean_and_sd
 from core.debiasing.debias import _rounding_of, check_prior, debias, group_prior, prior_from_samples
-from core.debiasing.verdicts import _conclusion
+from core.debiasing.verdicts import _conclusion, _headline
 from core.groups import check_truth
 from core.matching.groups import MAX_ENUMERATED, check_scores
 from core.metrics import statistics
@@ -335,12 +335,16 @@ class AlphaStudy:
             )
         return self._validated[metric]
 
-    def _to_quote(self, metric: str) -> dict[str, Any] | None:
-        """The gain in a metric that may be quoted, in points, and its line; None of a single group, which has no
-        halves."""
-        return (
-            self.validated(metric)._to_quote(metric, METRICS[metric].label) if len(self.scores) > 1 else None
-        )
+    def _to_quote(self, metric: str, found: _BestGain | None = None) -> dict[str, Any] | None:
+        """The gain in a metric that may be quoted, in points, and the headline with it; None of a single group, which
+        has no halves.
+
+        found : as of `_conclusion`.
+        """
+        if len(self.scores) < 2:
+            return None
+        quoted = self.validated(metric)._to_quote(metric, METRICS[metric].label)
+        return {**quoted, "line": _headline(self, metric, found)}
 
     @property
     def _movable(self) -> list[str]:
@@ -447,7 +451,7 @@ class AlphaStudy:
         return {
             "n_groups": len(self.scores),
             "shape": "x".join(map(str, self.shape)),
-            "to_quote": self._to_quote(self._movable[0]),
+            "to_quote": self._to_quote(self._movable[0], self._corrected(self._movable[0], gains)),
             "metrics": {
                 name: self._metric(name, zero, ends[1.0][name], alpha, self._corrected(name, gains))
                 for name, zero in ends[0.0].items()

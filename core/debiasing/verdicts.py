@@ -4,32 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.base.text import _p_said
+from core.base.text import _p_said, _pct, _signed, _true_minus
+from core.metrics.groups import METRICS
 from core.metrics.statistics import Comparison, compare
 
 if TYPE_CHECKING:
     from core.debiasing.study import AlphaStudy, _BestGain
 
 
-def _conclusion(study: AlphaStudy, metric: str, found: _BestGain | None = None) -> str:
+def _conclusion(study: AlphaStudy, metric: str, found: _BestGain | None = None, gained: str = "") -> str:
     """One sentence: removing the prior helps, makes no difference or harms, or these groups cannot tell; where a part
     of it and all of it do different things, both.
 
-    found : the gain as corrected for all that it is shown with; by default `AlphaStudy.verdict`.
+    found : the gain as corrected for all that it is shown with; by default `AlphaStudy.verdict`. gained : by how much,
+    as `_headline` has it.
     """
     found = study.verdict(metric) if found is None else found
     if found.too_few:
-        return (
-            f"These {len(study.scores)} groups are too few to tell whether removing the language prior helps."
+        few = (
+            f"These {len(study.scores)} groups are too few to tell whether removing the language prior helps"
         )
+        return f"{few}{gained}."
     harms = _harm(study, metric) is not None
     if not found.gain.difference > 0:
-        does = (
-            "does not help here, and removing all of it (α = 1) harms"
-            if harms
-            else "makes no difference here"
-        )
-        return f"Removing the language prior {does}."
+        if not harms:
+            return f"Removing the language prior makes no difference here{gained}."
+        all_of_it = f"{f'{gained};' if gained else ', and'} removing all of it (α = 1) harms"
+        return f"Removing the language prior does not help here{all_of_it}."
     here = "" if harms else " here"
     does = f"makes no clear difference{here}"
     if found.helps or found.probably:
@@ -39,8 +40,21 @@ def _conclusion(study: AlphaStudy, metric: str, found: _BestGain | None = None) 
             sure = _p_said(found.sign_p)
         does = "helps here" if found.helps else f"probably helps here ({sure})"
     if harms:
-        return f"Removing part of the language prior {does}; removing all of it harms."
-    return f"Removing the language prior {does}."
+        return f"Removing part of the language prior {does}{gained}; removing all of it harms."
+    return f"Removing the language prior {does}{gained}."
+
+
+def _headline(study: AlphaStudy, metric: str, found: _BestGain | None = None) -> str:
+    """`_conclusion` with the one gain that may be quoted, on groups that did not choose alpha, as `: +4.3 points of
+    TextScore (± 2.8)`; of a single group, which has no halves, without it.
+
+    p stays beside what it is a test of: whether any alpha helps.
+    """
+    if len(study.scores) < 2:
+        return _conclusion(study, metric, found)
+    gain = study.validated(metric)._gain
+    points = _true_minus(f"{_signed(gain[0])} points of {METRICS[metric].label} (± {_pct(gain[1])})")
+    return _conclusion(study, metric, found, f": {points}")
 
 
 def _harm(study: AlphaStudy, metric: str) -> Comparison | None:
