@@ -633,7 +633,7 @@ def test_below_the_figure_stands_one_note_and_then_the_group(app):
     elements = [e for e in app(bare=True).main if str(getattr(e, "value", ""))]
     said = [str(e.value) for e in elements]
     note = next(i for i, each in enumerate(said) if each.startswith("Shaded"))
-    assert len(said[note]) < 165  # two lines of the figure's width
+    assert len(said[note]) < 170  # two lines of the figure's width
     # Beside figure and note stand the group's name, its two matrices and what alpha turns.
     assert ": TextScore " in " ".join(said[:note])
     group = said.index("One group, before and after")
@@ -1025,19 +1025,43 @@ def test_the_key_of_the_figure_names_the_strip_only_where_it_can_be_seen(monkeyp
     for best, seen in (([[0.0, 0.001]], False), ([[0.0, 0.001], [0.25, 0.5]], True), ([[0.0, 1.0]], True)):
         shown = data._replace(best=np.array(best), peak=(0.0, data.peak[1]))
         monkeypatch.setattr(debias_alpha, "_curve_data", lambda study, metric, shown=shown: shown)
-        assert ("Strip: the best α on these groups." in debias_alpha._drawn(no_gain(), "text_score")) == seen
+        assert ("Strip: best α here." in debias_alpha._drawn(no_gain(), "text_score")) == seen
 
 
 def test_the_key_of_the_figure_names_star_and_chance_line_only_where_they_are_drawn():
     """It said “star: best of 0 to 1” of a star at α = 0, and “dotted: chance” of a line that was not drawn."""
     said = debias_alpha._drawn(no_gain(), "text_score")
-    assert "star" not in said.lower() and "Strip: the best α on these groups." in said
-    assert "dotted" not in said and "↓: chance, below the axis" in said
+    assert "star" not in said.lower() and "Strip: best α here." in said
+    assert "dotted" not in said and "↓: chance, below" in said
     scores, prior = np.array([[[0.4, 0.0]]] * 20 + [[[0.0, 0.4]]] * 20), np.array([[1.0, 0.0]] * 40)
     gained = AlphaStudy(scores, prior, np.ones((40, 1), int), [*map(str, range(40))])
     said = debias_alpha._drawn(gained, "text_score")
-    assert "Star and strip: the best α on these groups." in said
+    assert "Star, strip: best α here." in said
     assert "dotted: chance." in said and "↓" not in said
+
+
+@pytest.mark.parametrize(("shape", "says"), [
+    ((2, 2), "ImageScore and GroupMatch are flat: alpha takes the same number off a whole column."),
+    ((2, 3), "ImageScore is flat: alpha takes the same number off a whole column."),  # a matching leaves one out
+    ((1, 2), ""),
+])  # fmt: skip
+def test_right_below_the_figure_stands_why_metrics_are_flat(shape, says):
+    """The reason stood two screens down, folded."""
+    m, k = shape
+    rng = np.random.default_rng(1)
+    study = AlphaStudy(
+        rng.normal(size=(20, m, k)),
+        rng.normal(size=(20, k)),
+        np.tile(range(m), (20, 1)),
+        [*map(str, range(20))],
+    )
+    said = debias_alpha._drawn(study, "text_score")
+    assert said.endswith(says) and ("flat" in said) == bool(says)
+    curves = debias_alpha._curve_data(study, "text_score").y  # measured, all that is said to be flat is
+    labels = {METRICS[name].label for name, values in curves.items() if np.ptp(values) == 0}
+    assert {label for label in labels if m > 1} == {
+        each for each in ("ImageScore", "GroupMatch") if each in says
+    }
 
 
 def test_a_file_is_named_once_where_the_images_of_its_prior_were_not_measured():

@@ -361,15 +361,24 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
 
 
 def _drawn(study: AlphaStudy, metric: str) -> str:
-    """What the figure's band, line, star and strip are, of those that it has: two lines below it."""
+    """What the figure's band, line, star and strip are, of those that it has, and why some metrics are flat."""
     data = _curve_data(study, metric)
-    dotted = "dotted: chance" if figures._chance_is_on_axis(data) else "↓: chance, below the axis"
+    dotted = "dotted: chance" if figures._chance_is_on_axis(data) else "↓: chance, below"
     best = ""
     if figures._has_star(data):
-        best = " Star and strip: the best α on these groups."
+        best = " Star, strip: best α here."
     elif figures._has_strip(data):
-        best = " Strip: the best α on these groups."
-    return f"Shaded: 95 % interval; {dotted}.{best} Press to move α."
+        best = " Strip: best α here."
+    return f"Shaded: 95 % interval; {dotted}.{best} Press to move α.{_why_flat(study, data)}"
+
+
+def _why_flat(study: AlphaStudy, data: figures._AlphaData) -> str:
+    """Why alpha leaves metrics of the figure as they are, whatever the prior; "" where it moves all."""
+    flat = [METRICS[name].label for name in data.y if not METRICS[name].alpha.moves(*study.shape)]
+    if not flat:
+        return ""
+    are = "is" if len(flat) == 1 else "are"
+    return f" {' and '.join(flat)} {are} flat: alpha takes the same number off a whole column."
 
 
 def scenario_text(study: AlphaStudy) -> str:
