@@ -122,6 +122,8 @@ debias.first_visit()
 ui.restore_carried_state()  # by a button of another view: the selection depends on the view
 asked = read_view("view", VIEWS, elsewhere=RETRIEVAL_VIEWS)
 shipped = "Shipped results, which no selection changes" if asked.name in (TRAINSET, RETRIEVAL) else ""
+if not shipped:
+    debias.keep_first_set()
 selection = ui.open_page(
     "Debias",
     LEAD,

@@ -463,6 +463,27 @@ def test_a_first_visit_shows_a_set_on_which_alpha_changes_something(app, scored)
     assert test.selectbox(key="set").value == FIRST
 
 
+@pytest.mark.parametrize("way", ["reload", "reload with its model", "view"])
+def test_the_set_of_a_first_visit_is_said_to_be_the_pages_own_after_a_reload_or_another_view(app, way):
+    """A notice of three lines on builtin/clip stood there after a reload; after another view the page showed another
+    set, of which it said “alpha changes most there”."""
+    test = app(bare=True)
+    fine(test.slider(key="alpha").set_value(1.0).run())
+    if way.startswith("reload"):
+        model = {"model": MODEL, "instead_of": "builtin/clip"} if "model" in way else {}
+        test = app(bare=True, set=FIRST, alpha="1.0", **model)
+    else:
+        fine(test.get("button_group")[0].set_value("Training set").run())
+        for name in ("set", "model", "instead_of"):  # of which a browser's address has none there
+            test.query_params.pop(name, None)
+        fine(test.get("button_group")[0].set_value("Move alpha").run())
+    said = text(test).replace("\\", "")
+    assert test.selectbox(key="set").value == FIRST
+    assert said.count("Chosen by this page: alpha changes most there.") == 1 and "gives no log P" not in said
+    links = [each.proto for each in test.get("page_link")]
+    assert links and not [link for link in links if "triples" in link.query_string]
+
+
 def test_a_set_that_the_page_chose_by_itself_does_not_go_along_to_other_pages(app):
     """The menu opened Groups with triples, which nobody had chosen."""
     test = app(bare=True)

@@ -24,9 +24,11 @@ from ui.export import selection_name, tag_words
 from ui.fields import number
 from ui.formatting import progress
 from ui.loaders import LazyScorer, evaluate, model_source
-from ui.old_links import is_first_visit, warn_without_effect
+from ui.history import page_is_drawn_again
+from ui.old_links import is_first_visit, known_parameters, warn_without_effect
 from ui.page import ask_beside, quoted
 from ui.selection import (
+    OPENED_BY_ITSELF,
     NearestModel,
     benchmarks,
     chosen_by_page,
@@ -64,8 +66,26 @@ FIRST_SET = "scenes/triples"  # what a first visit without an address shows: alp
 
 
 def first_visit() -> None:
-    """Where nothing was selected yet and the address says nothing: a set on which alpha does something visible."""
-    if is_first_visit(WITHOUT_SET) and benchmarks().get(FIRST_SET) == "" and CAPTIONER in scorer_names():
+    """Where nothing was selected yet and the address says nothing: a set on which alpha does something visible. So it
+    is again where this address is opened, as by a reload, and with this set alone."""
+    is_first = is_first_visit(WITHOUT_SET) or _is_opened_again()
+    if is_first and benchmarks().get(FIRST_SET) == "" and CAPTIONER in scorer_names():
+        open_by_itself(FIRST_SET)
+
+
+def _is_opened_again() -> bool:
+    """Whether a session begins with what the address of a first visit became: its set, and nothing else selected."""
+    asked = set(known_parameters()) - {*WITHOUT_SET, "metric", "group", "view"}
+    if "instead_of" in asked and st.query_params.get("model") == CAPTIONER:  # which the page put there
+        asked -= {"instead_of", "model"}
+    is_new = not ({"set", "carried"} & st.session_state.keys() or st.session_state.get("selected"))
+    return is_new and asked == {"set"} and st.query_params["set"] == FIRST_SET
+
+
+def keep_first_set() -> None:
+    """After a view that shows no selection: the set that the page chose by itself is still its own."""
+    is_own = st.session_state.get(OPENED_BY_ITSELF) == FIRST_SET
+    if is_own and page_is_drawn_again() and "set" not in st.query_params:
         open_by_itself(FIRST_SET)
 
 
