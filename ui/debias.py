@@ -23,8 +23,8 @@ from ui.cached import cached_on
 from ui.export import selection_name, tag_words
 from ui.fields import number
 from ui.formatting import progress
-from ui.loaders import LazyScorer, evaluate, model_source
 from ui.history import page_is_drawn_again
+from ui.loaders import LazyScorer, evaluate, model_source
 from ui.old_links import is_first_visit, known_parameters, warn_without_effect
 from ui.page import ask_beside, quoted
 from ui.selection import (

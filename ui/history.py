@@ -22,7 +22,8 @@ _SCRIPT = """
   if (window.crossmatchHistory) return;
   const push = history.pushState.bind(history), replace = history.replaceState.bind(history);
   window.crossmatchHistory = {push};  // for a view that Back closes
-  let before = location.href, pushed = false;  // of the latest action: the address then, and whether it made a step
+  // Of the latest action: the address then, whether it made a step, and whether it opened another view.
+  let before = location.href, pushed = false, viewed = false;
   let acted = false;  // what a page chooses, or takes out of its address, while it opens is no step
   // Where each address was scrolled to when something was last pressed there; and each page, while nothing was open.
   const places = new Map();
@@ -33,7 +34,7 @@ _SCRIPT = """
     places.set(url.href, top);
     if (!isOpen(url)) places.set(url.pathname, top);
   };
-  const begin = made => { before = location.href; pushed = made; };
+  const begin = made => { before = location.href; pushed = made; viewed = false; };
   // A choice's step: what the same action has changed in the address before belongs to it, too.
   const choose = (state, title, url) => { replace(state, title, before); push(state, title, url); };
   for (const action of ["pointerdown", "click", "keydown", "input"])
@@ -117,8 +118,10 @@ _SCRIPT = """
         const feedback = () => document.querySelector(`.st-key-feedback-${part}`);
         settle(() => { const found = feedback(); found?.scrollIntoView({block: "nearest"}); return found; });
       }
+      viewed ||= view;
       if (view || (step && isOpen(next) && !stays)) show();
-      else if (step && !isOpen(next)) back(next);
+      // Another view takes what was open out of the address in a message of its own: it begins at its beginning.
+      else if (step && !isOpen(next) && !viewed) back(next);
       return (add ? (step ? push : choose) : replace)(state, title, url);
     }
     if (!pushed) replace(state, title, before);  // else that step led away
