@@ -120,14 +120,20 @@ def test_a_lesson_shows_a_group_and_its_metrics_and_asks_then_answers_and_ends_w
     assert test.slider or test.select_slider or test.get("button_group")  # at least one figure to move
     assert "A question to end with" in text(test)
     last = test.radio[-1]
-    said = set()
+    said, answers = set(), {}
     for option in last.options:
         fine(test.radio(key=last.key).set_value(option).run())
         said |= {each.value.lstrip("*").split(":")[0] for each in (*test.success, *test.warning)}
         assert all(
             each.value.lstrip("*").startswith("Right: ") for each in test.success
         )  # not by its colour alone
+        every = [each.value for each in (*test.success, *test.warning)]
+        (answers[option],) = (each for each in every if each.startswith(("Right: ", "Not quite: ")))
     assert said == {"Right", "Not quite"}
+    # A wrong answer to lesson 2 said only that 45 is below GroupMatch's chance level.
+    ((right, why),) = ((each, told[7:]) for each, told in answers.items() if told.startswith("Right: "))
+    wrong = [told for each, told in answers.items() if each != right]
+    assert wrong and all(told.endswith(f"**The answer: “{right}”.** {why}") for told in wrong)
 
 
 def test_answers_are_in_the_address_and_outlive_a_reload(app):

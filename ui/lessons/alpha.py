@@ -75,8 +75,7 @@ def show() -> None:
         "alpha",
         "A 1×5 group: one image, five captions. Does α change GroupMatch there?",
         {
-            "No, never": "With fewer images than captions, matchings use different columns; their totals change "
-            "by different amounts.",
+            "No, never": "That holds on square groups, where every matching uses all columns.",
             "It can": "Each matching uses one column of five, so α subtracts a different amount from each.",
         },
         "It can",

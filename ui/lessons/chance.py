@@ -54,8 +54,8 @@ def show() -> None:
         "does better than chance?",
         {
             "X": "Its interval, about 22 to 28, lies above the chance level of 16.7; 45 is below GroupMatch's 50.",
-            "Y": "45 is below GroupMatch's chance level of 50.",
-            "Both": "45 is below GroupMatch's chance level of 50.",
+            "Y": "Its number is the higher one, but of another metric, by which luck alone gets half.",
+            "Both": "Y does not: by GroupMatch, luck alone gets half.",
         },
         "X",
     )

@@ -96,7 +96,7 @@ def in_numbers(data: GroupData, *names: str) -> str:
 
 
 def question(lesson: str, asked: str, options: Mapping[str, str], right: str) -> None:
-    """The question at the end. options : answer -> what to say of it."""
+    """The question at the end. options : answer -> what to say of it; a wrong one ends with the right one and why."""
     st.subheader("A question to end with", anchor=False)
     choice = _choose(lesson, answers.QUESTION, asked, list(options), f"question-{lesson}")
     if choice is None:
@@ -106,7 +106,8 @@ def question(lesson: str, asked: str, options: Mapping[str, str], right: str) ->
         if choice == right:
             st.success(f"Right: {options[choice]}", icon=":material/check:")
         else:
-            st.warning(f"Not quite: {options[choice]}", icon=":material/lightbulb:")
+            said = f"Not quite: {options[choice]}  \n**The answer: “{right}”.** {options[right]}"
+            st.warning(said, icon=":material/lightbulb:")
 
 
 def _choose(lesson: str, part: int, label: str, options: Sequence[str], key: str) -> str | None:

@@ -63,9 +63,9 @@ def show() -> None:
         "You add the same number to both scores of image A. What can change?",
         {
             "GroupMatch": "Both matchings contain image A exactly once, so both totals grow by the same number.",
-            "ImageScore": "Columns compare image A with image B, and only A moved. GroupMatch cannot change: both "
-            "matchings contain A once.",
-            "Nothing": "Columns compare A with B, and only A moved: ImageScore, and with it GroupScore, can change.",
+            "ImageScore": "Columns compare image A with image B, and only A moved; GroupScore, which asks "
+            "for it too, can change with it. GroupMatch cannot: both matchings contain A once.",
+            "Nothing": "Within a row all stays, but within each column image A has moved.",
         },
         "ImageScore",
     )

@@ -67,7 +67,7 @@ def show() -> None:
         "transfer",
         "When is memorising the test groups acceptable?",
         {
-            "Never": "In the transductive setting, where exactly these groups have to be matched, it is the point.",
+            "Never": "There is one use of which it is the point.",
             "When these groups are all that has to be matched": "Transductive use: the gain is real for these groups, "
             "and says nothing about others.",
         },
