@@ -1675,6 +1675,10 @@ def test_on_a_phone_the_figure_over_alpha_its_slider_and_what_that_gives_are_on_
     assert verdict["bottom"] < figure["top"] and figure["bottom"] <= key["top"] < figure["bottom"] + 10
     assert key["bottom"] <= slider["top"] < slider["bottom"] <= does["top"] < slider["bottom"] + 20
     assert does["bottom"] < 844 and does["bottom"] <= buttons["top"]
+    ends = page.evaluate(BOXES, ".st-key-alpha [data-testid=stSliderTickBar]")[
+        0
+    ]  # of a slider that is touched
+    assert ends["bottom"] + 3 < does["top"]
     said = page.locator(".st-key-alpha-says p").first.inner_text().replace("\u00a0", " ")
     assert all(part in said for part in (": TextScore ", "95 % interval ", ", chance ", "tie"))
     plot = page.evaluate(BOXES, ".st-key-alpha-curve .nsewdrag")[0]
