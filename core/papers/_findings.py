@@ -175,31 +175,53 @@ _OF_A_CAPTIONER = {"world/alpha": _of_alpha, "world/retrieval": _of_retrieval}
 def _by_length(agrees: bool) -> _Finding:
     """How Cola's strategies stand on the built-in world after the protocol's epochs and after the longest training, as
     far as results ship: none alone says what the other does."""
-    told = {o["epochs"]: _standing(number, o["epochs"]) for number, o in enumerate(_cola.LENGTHS)}
-    found = {epochs: each for epochs, each in told.items() if each}
+    of_part = {part: _standings(part) for part in _OF_QUERIES}
+    found = of_part["all"]
     if not found:
         return _NOTHING
     _, before, chance, _ = next(iter(found.values()))
-    first, not_first = (
-        " and ".join(str(e) for e, (*_, own) in found.items() if own is wanted) for wanted in (True, False)
+    own = [each[-1] for standings in of_part.values() for each in standings.values()]
+    highest = ", and ".join(
+        filter(None, (_where_own(part, standings) for part, standings in of_part.items()))
     )
-    in_part = f"the paper's own adapters come first after {first} epochs, and not after {not_first}"
-    verdict = _agrees(sum(own for *_, own in found.values()), len(found), in_part) if agrees else ""
+    verdict = _agrees(sum(own), len(own), f"an adapter of the paper's is highest {highest}") if agrees else ""
     where = "" if agrees else "on the built-in world "
+    unseen = " ".join(text for text, *_ in of_part["unseen"].values())
     return _Finding(
         verdict,
-        f"{where}the order depends on the length of training. {METRICS[COLA_MAP].label} of all queries is "
-        f"{_pct(before)} % before, chance {_pct(chance)} %. {' '.join(text for text, *_ in found.values())} Their "
-        "intervals stand below.",
+        f"{where}the order depends on the length of training and on the queries. {METRICS[COLA_MAP].label} of all "
+        f"queries is {_pct(before)} % before, chance {_pct(chance)} %. {' '.join(text for text, *_ in found.values())} "
+        f"{f'Of unseen combinations {unseen[0].lower()}{unseen[1:]} ' if unseen else ''}Their intervals stand below.",
     )
 
 
-def _standing(length: int, epochs: int) -> tuple[str, float, float, bool] | None:
+_OF_QUERIES = {"all": "of all queries", "unseen": "of unseen combinations"}
+
+
+def _standings(part: str) -> dict[int, tuple[str, float, float, bool]]:
+    """`_standing` of these queries by number of epochs, as far as results ship."""
+    told = {o["epochs"]: _standing(number, o["epochs"], part) for number, o in enumerate(_cola.LENGTHS)}
+    return {epochs: each for epochs, each in told.items() if each}
+
+
+def _where_own(part: str, standings: Mapping[int, tuple[str, float, float, bool]]) -> str:
+    """`of all queries after 64 epochs but not after 16`; `not of ...` where another one is highest always."""
+    of = _OF_QUERIES[part]
+    own, other = (
+        " and ".join(str(e) for e, (*_, is_own) in standings.items() if is_own is wanted)
+        for wanted in (True, False)
+    )
+    if not own or not other:
+        return f"not {of}" if other else of if own else ""
+    return f"{of} after {own} epochs but not after {other}"
+
+
+def _standing(length: int, epochs: int, part: str) -> tuple[str, float, float, bool] | None:
     """After so many epochs, in a sentence: the best strategy, and the paper's own two where they are not that one. Also
     the number before, the chance level, and whether the best one is the paper's; None where no results ship."""
     found: dict[str, tuple[float, tuple[float, float]]] = {}
     chance = 0.0
-    for line in _cola.protocol_lines(((COLA_MAP, "all"),), length):
+    for line in _cola.protocol_lines(((COLA_MAP, part),), length):
         (cell,) = line.cells
         for runs in _shipped_results.of_line(line)[:1]:
             value, ends = runs.read(cell), runs.interval(cell)
