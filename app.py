@@ -68,7 +68,7 @@ def one_group(evaluation: Evaluation, groups: GroupSet, group: str, state: dict[
                 group_html.matrix_html(data, "Scores of images, down, with captions, across"), width="content"
             )
             legend = f"{shades_key()} Outlined, with a dot: the model's matching. ✓: the true pairs."
-            st.caption(legend, width=250)  # beside the matrix of a laptop, which leaves that room empty
+            st.caption(legend, width=235)  # beside the matrix of a laptop, which leaves that room empty
         both = (GROUP_MATCH, GROUP_SCORE)
         st.html(group_html.verdicts_html(data, both))
         with st.expander("The other metrics"):
