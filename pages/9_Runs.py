@@ -1359,17 +1359,12 @@ def ends_now(sweep: SeedGroup, store: RunStore) -> _Ends:
     return _ends_of(sweep, steps, estimates_over_seeds(sweep.runs, steps))
 
 
-_FIRST = ("metric", "B − A", "p", "p (Holm)", "A", "B")  # columns of the table of two runs
-
-
 def every_metric(said: pd.DataFrame, note: str) -> None:
     """All metrics of two runs in one table. said : its cells. note : how it is read."""
     said["metric"] = "**" + said["metric"] + "**"
     for column in {"A before", "A", "B before", "B", "B − A", "before"} & {*said}:
         # A line of a narrow cell ends before an interval, not within it.
         said[column] = said[column].str.replace(" to ", "\u00a0to\u00a0").map(ui.unbroken)
-    # On a phone what stands to the right is off the screen: what tells the two apart comes first.
-    said = said[[*(name for name in _FIRST if name in said), *(name for name in said if name not in _FIRST)]]
     with st.container(key="both-results"):
         swipe_hint()
         st.table(said.rename(columns={name: name.title() for name in ("metric", "chance", "before")}),

@@ -1280,16 +1280,13 @@ def test_the_table_of_seeds_has_the_interval_of_every_mean(app, made, monkeypatc
     )
     expected = Estimate.over_seeds(whole, 50.0)
     row = table.set_index("iteration").loc[last]
-    assert row["group_match_mean"] == round(100 * whole.mean(), 2)
-    assert (row["group_match_low"], row["group_match_high"]) == (
-        round(expected.low, 2),
-        round(expected.high, 2),
-    )
+    assert row["group_match_mean"] == pytest.approx(100 * whole.mean())
+    assert (row["group_match_low"], row["group_match_high"]) == pytest.approx((expected.low, expected.high))
     first = Evaluation.of(store.scores(made.seeds[0], 0), truth).metrics[
         "group_match"
     ]  # one model: as on the page
     row = table.set_index("iteration").loc[0]
-    assert (row["group_match_low"], row["group_match_high"]) == (round(first.low, 2), round(first.high, 2))
+    assert (row["group_match_low"], row["group_match_high"]) == pytest.approx((first.low, first.high))
 
 
 def test_a_run_of_few_groups_says_first_what_it_can_show_and_promises_nothing_of_all_groups(app):

@@ -283,7 +283,7 @@ def test_runs_on_different_numbers_of_groups_say_what_each_has_gained_on_those_o
         assert found.record()["metrics"]["group_match"][f"{side.lower()}_before"]["value"] == pytest.approx(
             before
         )
-        assert found.frame.set_index("metric").loc["GroupMatch", f"{side} before"] == round(before, 2)
+        assert found.frame.set_index("metric").loc["GroupMatch", f"{side} before"] == pytest.approx(before)
     printed = CliRunner().invoke(cli, ["runs", "compare", few, every], catch_exceptions=False).stdout
     assert head in printed and lines[1] in printed and " before" in printed
     assert lines[0] in html.unescape(_report_of_runs(found.runs, store)) and "before" in found.latex([])

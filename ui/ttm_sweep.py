@@ -16,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core import figures
 from core.base.errors import InputError
 from core.base.public_mode import is_public
-from core.base.text import _half_up, _pct, _signed_range, counted, duration
+from core.base.text import _pct, _signed_range, counted, duration
 from core.exchange.run_table import (
     _KIND_PARTS,
     _ends_of,
@@ -145,7 +145,7 @@ def _table_of(runs: Sequence[Run], data: figures.TTMData, is_measured: bool) -> 
         for name, values in with_interval_of_means(runs, data).items():
             place = list(table.columns).index(f"{name}_sd") + 1
             for end, column in (("high", 2), ("low", 1)):
-                table.insert(place, f"{name}_{end}", [_half_up(each, 2) for each in values[:, column]])
+                table.insert(place, f"{name}_{end}", values[:, column].tolist())
     return table
 
 
@@ -379,26 +379,21 @@ def _result_row(result: SeedResult, runs: Sequence[Run]) -> dict[str, Any]:
     row: dict[str, Any] = {"metric": result.metric, "part": result.part or "all"}
     row |= {f"before{end}": value for end, value in _bounded(before.value, before.low, before.high).items()}
     row |= {f"after{end}": value for end, value in _bounded(after.value, after.low, after.high).items()}
-    row |= {"after_sd": None if result.spread.std is None else _half_up(result.spread.std, 2)}
-    row |= {"chance": _half_up(after.chance, 2), "gain": _half_up(result.gain, 2)}
+    row |= {"after_sd": result.spread.std}
+    row |= {"chance": after.chance, "gain": result.gain}
     if change is not None:
         mean, reach = change.mean, change.next_gain or (None, None)
-        row |= {"gain_low": _half_up(mean.low, 2), "gain_high": _half_up(mean.high, 2)}
+        row |= {"gain_low": mean.low, "gain_high": mean.high}
         row |= {"p": mean.p_value, "p_holm": mean.p_value if mean.p_holm is None else mean.p_holm}
         row["p_holm_corrected_for"] = "; ".join(result.family)
-        row |= {
-            f"one_more_seed_{end}": None if value is None else _half_up(value, 2)
-            for end, value in zip(("low", "high"), reach, strict=True)
-        }
-        row |= {
-            f"gain_seed_{seed_of(run)}": _half_up(g, 2) for run, g in zip(runs, change.gains, strict=True)
-        }
+        row |= {f"one_more_seed_{end}": value for end, value in zip(("low", "high"), reach, strict=True)}
+        row |= {f"gain_seed_{seed_of(run)}": g for run, g in zip(runs, change.gains, strict=True)}
     groups = _groups_said(runs[0].config, RunStore().steps(runs[0].id)[:1])
     return row | {"groups": groups, "settings": " · ".join(_settings_said(runs[0])), **_origin(runs)}
 
 
 def _bounded(value: float, low: float, high: float) -> dict[str, float]:
-    return {"": _half_up(value, 2), "_low": _half_up(low, 2), "_high": _half_up(high, 2)}
+    return {"": value, "_low": low, "_high": high}
 
 
 def _latex(runs: Sequence[Run], missing: str = "") -> str:

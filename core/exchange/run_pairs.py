@@ -58,6 +58,14 @@ if TYPE_CHECKING:
 
 _ADAPTED = (*RUNS, LedgerRun.kind)
 _SCORED = (*_ADAPTED, EvaluationRun.kind)  # the kinds of run that leave the scores of every group
+_FIRST = (
+    "metric",
+    "B − A",
+    "p",
+    "p (Holm)",
+    "A",
+    "B",
+)  # columns of the table of two runs: a phone shows no more
 
 
 class _Pair(NamedTuple):
@@ -194,10 +202,13 @@ class _Pair(NamedTuple):
 
     @property
     def table(self) -> pd.DataFrame:
-        """The same as a page shows it: in the form of the results on the cards of the runs; without differences where
-        all are 0, which `_table_note` says once."""
+        """The same as a page shows it: in the form of the results on the cards of the runs, what tells the two apart
+        first; without differences where all are 0, which `_table_note` says once."""
         said = _pair_said(self._frame(digits=None), as_on_cards=True)
-        return said.drop(columns=["B − A", "p", "p (Holm)"]) if self._is_same else said
+        if self._is_same:
+            return said.drop(columns=["B − A", "p", "p (Holm)"])
+        first = [name for name in _FIRST if name in said]
+        return said[[*first, *(name for name in said if name not in first)]]
 
     @property
     def _is_same(self) -> bool:
