@@ -586,7 +586,10 @@ def test_the_headline_is_of_groups_that_alpha_was_not_chosen_on():
     study = AlphaStudy(scores, prior, np.zeros((60, 1), int), list(map(str, range(60))))
     found = study.validated("text_score")
     gains = found.values - found.zero  # the same ten halves at the alpha of the other half, and at 0
-    quoted = f": {gains.mean():+.1f} points of TextScore (± {gains.std(ddof=1):.1f})".replace("-", "−")
+    quoted = (
+        f": {gains.mean():+.1f} points of TextScore (± {gains.std(ddof=1):.1f})".replace("-", "−")
+        + " on held-out groups"
+    )
     said, verdict = _headline(study, "text_score"), _conclusion(study, "text_score")
     assert quoted in said and said.replace(quoted, "", 1) in (
         verdict,
@@ -597,9 +600,10 @@ def test_the_headline_is_of_groups_that_alpha_was_not_chosen_on():
 
 
 @pytest.mark.parametrize(("prior", "says"), [
-    ([1.0, 0.0], "Removing the language prior does not help here: +0.0 points of TextScore (± 0.0); removing all of it "
-     "(α = 1) harms."),
-    ([0.2, 0.0], "Removing the language prior makes no difference here: +0.0 points of TextScore (± 0.0)."),
+    ([1.0, 0.0], "Removing the language prior does not help here: +0.0 points of TextScore (± 0.0) on held-out groups; "
+     "removing all of it (α = 1) harms."),
+    ([0.2, 0.0], "Removing the language prior makes no difference here: +0.0 points of TextScore (± 0.0) on held-out "
+     "groups."),
 ])  # fmt: skip
 def test_the_headline_has_its_number_whatever_its_verdict(prior, says):
     """By hand: all of 40 images are right at 0, which every half chooses; above 0.4 the first prior turns them all."""
@@ -839,7 +843,7 @@ def test_wherever_the_gain_of_the_best_alpha_stands_it_is_too_high_to_quote(app,
     best = study.best("text_score")._written
     told = debias_alpha._at_alpha(study, best, "text_score").replace("\u00a0", " ")
     value = study.evaluation(best).metrics["text_score"].value
-    assert f" → {value:.1f} % on these groups that chose it (95 % interval " in told
+    assert f" → {value:.1f} % on the groups that chose it (95 % interval " in told
     assert "chose it" not in debias_alpha._at_alpha(study, 1.0, "text_score")
 
 

@@ -356,7 +356,7 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     changed = f"{counted(better, 'group')} {words[0]}, {worse} {words[1]}"
     said = str(value)
     if alpha == study.best(metric)._written and _gains(study, metric):  # right beside the number itself
-        said = said.replace(" % (", " % on these groups that chose it (", 1)
+        said = said.replace(" % (", " % on the groups that chose it (", 1)
     return unbroken(f"α = {_short(alpha)}: {label} {_pct(before.metrics[metric].value)} → {said}; {changed}.")
 
 

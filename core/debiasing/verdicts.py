@@ -46,14 +46,16 @@ def _conclusion(study: AlphaStudy, metric: str, found: _BestGain | None = None, 
 
 def _headline(study: AlphaStudy, metric: str, found: _BestGain | None = None) -> str:
     """`_conclusion` with the one gain that may be quoted, on groups that did not choose alpha, as `: +4.3 points of
-    TextScore (± 2.8)`; of a single group, which has no halves, without it.
+    TextScore (± 2.8) on held-out groups`; of a single group, which has no halves, without it.
 
     p stays beside what it is a test of: whether any alpha helps.
     """
     if len(study.scores) < 2:
         return _conclusion(study, metric, found)
     gain = study.validated(metric)._gain
-    points = _true_minus(f"{_signed(gain[0])} points of {METRICS[metric].label} (± {_pct(gain[1])})")
+    points = _true_minus(
+        f"{_signed(gain[0])} points of {METRICS[metric].label} (± {_pct(gain[1])}) on held-out groups"
+    )
     return _conclusion(study, metric, found, f": {points}")
 
 
