@@ -933,7 +933,7 @@ def test_below_a_papers_table_ours_begins_with_whether_it_says_the_same(app, tmp
     page = text(app(PAPERS, paper="Test-Time Matching", table="Table 1")).replace("\\", "")
     assert page.count(f"**{here}** ([below") == 1 and "\nGroupMatch rises most on" in page
     cola = (
-        "**On the built-in world an adapter of the paper's is highest of all queries after 64 epochs but not "
+        "**On the built-in world MM-Pred, the paper's own, is highest of all queries after 64 epochs but not "
     )
     cola += "after 16, and not of unseen combinations** ([below"
     assert cola in text(app(PAPERS, paper="Cola", table="Table 1")).replace("\\", "")
@@ -1056,7 +1056,7 @@ def test_what_is_marked_is_said_once_below_the_figure(app):
     (
         "Cola",
         "Table 1",
-        "**On the built-in world an adapter of the paper's is highest of all queries after 64 epochs but not after 16, "
+        "**On the built-in world MM-Pred, the paper's own, is highest of all queries after 64 epochs but not after 16, "
         "and not of unseen combinations** ([below ↓](#ours-here)).",
     ),
     ("Test-Time Matching", "Fig. 2", ""),

@@ -184,7 +184,9 @@ def _by_length(agrees: bool) -> _Finding:
     highest = ", and ".join(
         filter(None, (_where_own(part, standings) for part, standings in of_part.items()))
     )
-    verdict = _agrees(sum(own), len(own), f"an adapter of the paper's is highest {highest}") if agrees else ""
+    who = " or ".join(sorted({name for name in own if name}))  # of the paper's own
+    in_part = f"{who}, the paper's own, is highest {highest}"
+    verdict = _agrees(sum(map(bool, own)), len(own), in_part) if agrees else ""
     where = "" if agrees else "on the built-in world "
     unseen = " ".join(text for text, *_ in of_part["unseen"].values())
     return _Finding(
@@ -198,17 +200,17 @@ def _by_length(agrees: bool) -> _Finding:
 _OF_QUERIES = {"all": "of all queries", "unseen": "of unseen combinations"}
 
 
-def _standings(part: str) -> dict[int, tuple[str, float, float, bool]]:
+def _standings(part: str) -> dict[int, tuple[str, float, float, str]]:
     """`_standing` of these queries by number of epochs, as far as results ship."""
     told = {o["epochs"]: _standing(number, o["epochs"], part) for number, o in enumerate(_cola.LENGTHS)}
     return {epochs: each for epochs, each in told.items() if each}
 
 
-def _where_own(part: str, standings: Mapping[int, tuple[str, float, float, bool]]) -> str:
+def _where_own(part: str, standings: Mapping[int, tuple[str, float, float, str]]) -> str:
     """`of all queries after 64 epochs but not after 16`; `not of ...` where another one is highest always."""
     of = _OF_QUERIES[part]
     own, other = (
-        " and ".join(str(e) for e, (*_, is_own) in standings.items() if is_own is wanted)
+        " and ".join(str(e) for e, (*_, is_own) in standings.items() if bool(is_own) is wanted)
         for wanted in (True, False)
     )
     if not own or not other:
@@ -216,9 +218,9 @@ def _where_own(part: str, standings: Mapping[int, tuple[str, float, float, bool]
     return f"{of} after {own} epochs but not after {other}"
 
 
-def _standing(length: int, epochs: int, part: str) -> tuple[str, float, float, bool] | None:
+def _standing(length: int, epochs: int, part: str) -> tuple[str, float, float, str] | None:
     """After so many epochs, in a sentence: the best strategy, and the paper's own two where they are not that one. Also
-    the number before, the chance level, and whether the best one is the paper's; None where no results ship."""
+    the number before, the chance level, and the best one if it is the paper's, else ""; None where no results ship."""
     found: dict[str, tuple[float, tuple[float, float]]] = {}
     chance = 0.0
     for line in _cola.protocol_lines(((COLA_MAP, part),), length):
@@ -238,7 +240,7 @@ def _standing(length: int, epochs: int, part: str) -> tuple[str, float, float, b
     own = [s.label for s in STRATEGIES.values() if s.joint and s.label != best and s.label in found]
     others = "".join(f", {name} {_pct(found[name][0])} %" for name in own)
     of_paper = any(s.joint and s.label == best for s in STRATEGIES.values())
-    return f"{first}{others}.", before[0], chance, of_paper
+    return f"{first}{others}.", before[0], chance, best if of_paper else ""
 
 
 def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
