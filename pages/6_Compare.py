@@ -819,8 +819,8 @@ def nothing_in_common(selection: ui.Selection, other: str) -> None:
     """Say that the two have no group in common, and offer the benchmark that the file was made on."""
     names = selection.model, other
     where, plain = benchmark_of_file(names), [name.removeprefix(PREFIX) for name in names]
-    line = f"{plain[0]} and {plain[1]} have none of the groups of {selection.groups.title or selection.benchmark}"
-    line = f"{line} in common."
+    on = "" if selection.is_file else f" on {selection.groups.title or selection.benchmark}"
+    line = f"{plain[0]}{on} and {plain[1]} have no group in common."
     hint = next(filter(None, map(naming_hint, filter(is_upload, names))), "")
     if hint:
         raise InputError(f"{line} {hint}")
