@@ -40,6 +40,7 @@ CARDS_IN_A_ROW = 2  # with two images of 240 pixels each beside the sidebar of a
 SMALL_CARDS_IN_A_ROW = 4
 WALK = {"Previous": ":material/chevron_left:", "Next": ":material/chevron_right:"}
 LEAD = "Every group, with verdicts. Open one for its scores."
+SHOWN = "gallery_shows"  # of the session: which groups, in which order
 MARGINS = "margin"  # the field, which a click on Matching fills
 # The fields of the gallery that an opened group leaves in the address, each as no address says it.
 GALLERY_FIELDS = {
@@ -149,7 +150,18 @@ def notable_group_buttons(selection: ui.Selection, evaluation: Evaluation, key: 
 
 
 def clear_filters() -> None:
-    st.session_state.update({"q": "", "verdict": [], MARGINS: "", "page": 1})
+    st.session_state.update({"q": "", "verdict": [], MARGINS: ""})
+
+
+def first_page_of_others(selection: ui.Selection, chosen: Filters) -> None:
+    """Where other groups are chosen than the gallery showed before, or in another order, it opens at its first page;
+    what a link or the browser's Back asks for stays."""
+    state, address = st.session_state, selection.address
+    # Not by the model: the same page of the same groups under another one is worth a look.
+    shown = ({key: address[key] for key in address if key != "model"}, chosen)
+    if state.setdefault(SHOWN, shown) != shown and came_back_to("page") is None:
+        state["page"] = 1
+    state[SHOWN] = shown
 
 
 def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
@@ -173,6 +185,7 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
             pictures and not as_table and st.toggle("Compact", on_phone(), key="compact", bind="query-params")
         )
     indices, active = chosen.indices(groups, evaluation), chosen.described(groups)
+    first_page_of_others(selection, chosen)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="gallery-count"):
         order = [] if chosen.order == GALLERY_FIELDS["sort"] else [f"sorted by {chosen.order}"]
         shown = escape_markdown(" · ".join([f"{len(indices)} of {len(groups)} groups", *active, *order]))

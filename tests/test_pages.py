@@ -351,6 +351,25 @@ def test_an_opened_group_leaves_the_filters_of_the_gallery_in_the_address(app):
     assert line(fine(reloaded.button(key="to-gallery").click().run())).startswith("300 of 300")
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("q", "left"), ("verdict", ["GroupScore wrong"]), ("margin", "0..100"), ("sort", "margin, largest first"),
+     ("set", "scenes/attribute-swap")],
+)  # fmt: skip
+def test_what_changes_the_groups_of_the_gallery_leads_to_its_first_page(app, key, value):
+    """Sorted by the largest margin on page 2, the first card was number 13."""
+    opened = lambda test: [b.key for b in test.button if (b.key or "").startswith("open-")]  # noqa: E731
+    test = app(GROUPS, set="scenes/left-right", page="2")
+    kept = opened(test)
+    assert test.session_state["page"] == 2 and kept != opened(app(GROUPS, set="scenes/left-right"))
+    assert opened(fine(test.run())) == kept
+    fields = [each for kind in ("text_input", "multiselect", "selectbox") for each in test.get(kind)]
+    fine(next(each for each in fields if each.key == key).set_value(value).run())
+    asked = {"set": "scenes/left-right", key: value}
+    assert test.session_state["page"] == 1 and opened(test) == opened(app(GROUPS, **asked))
+    assert opened(app(GROUPS, **asked, page="2")) != opened(test)  # a link's is kept
+
+
 @pytest.mark.parametrize("more", [{}, {"sort": "margin, largest first", "compact": "true", "page": "2"}])
 def test_a_group_opened_by_a_link_keeps_the_filters_of_its_gallery_over_a_visit_to_home(app, more):
     """“Gallery (1 of 10)” had become “Gallery (8 of 300)”."""
