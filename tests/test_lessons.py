@@ -378,9 +378,31 @@ def test_scores_of_the_address_that_are_none_are_said(app, asked):
 def test_chance_is_drawn_twenty_times_and_again_in_another_shape(app):
     test = predict(app(PAGE, lesson="chance", shape_drawn="1×4"))
     first = text(test)
-    assert "of 20 intervals contain the exact chance level of 25.00 %" in first
+    assert "of 20 intervals contain the exact chance level of 25.0 %" in first
     fine(button(test, "Draw all again").click().run())
     assert text(test) != first
+
+
+def test_the_first_lesson_does_not_give_away_the_prediction_of_the_second(app):
+    """It ended with the chance levels on random scores, "GroupMatch 50.0 %", which lesson 2 asks."""
+    for place in range(3):
+        shown = text(predict(app(PAGE, lesson="matrix"), place)).lower()
+        assert "chance" not in shown and "random" not in shown
+
+
+def test_the_lesson_on_chance_says_what_groupscore_asks_of_fewer_images_than_captions(app):
+    """Its table has 6.25 % for 2×4, where rows alone count; with columns it would be less."""
+    (said,) = [m.value for m in app(PAGE, lesson="chance").markdown if m.value.startswith("- **GroupScore**")]
+    assert f"- **GroupScore**: {METRICS['group_score'].meaning}\n" in said
+    assert "with fewer images than captions, of its row." in said
+
+
+def test_a_paragraph_on_random_draws_has_one_form_of_its_chance_level(app):
+    """"6.25 %" and "chance 6.3 %" stood side by side: of 2×4, 1/16."""
+    test = predict(app(PAGE, lesson="chance", shape_drawn="2×4"))
+    fine(test.segmented_control(key="drawn_metric").set_value("GroupScore").run())
+    (said,) = [line for line in text(test).split("\n") if "intervals contain" in line]
+    assert "exact chance level of 6.3 %" in said and "chance 6.3 %" in said and "6.25" not in said
 
 
 def test_scores_and_totals_of_the_lesson_on_alpha_add_up_as_shown(app):

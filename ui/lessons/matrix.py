@@ -16,7 +16,7 @@ from core.groups import Group
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import GroupData
-from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE, chance
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE
 from ui.formatting import true_minus
 from ui.images import draw_group, shades_bar
 from ui.lessons import elements
@@ -145,8 +145,6 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
             draw_group(group, data)
         with st.container(key="lesson-verdicts"):
             st.html(group_html._folded_verdicts_html(data, SHOWN))
-    levels = ", ".join(f"{METRICS[name].label} {_pct(100 * chance(name, 2, 2))} %" for name in SHOWN)
-    st.caption(f"Chance levels on random scores: {levels}.")
 
 
 def added(label: str, key: str) -> float:
