@@ -32,7 +32,7 @@ def show() -> None:
     left, right = st.columns(2, gap="large")
     with right:
         guessed_group(left)
-        elements.define(GROUP_SCORE, GROUP_MATCH)
+        elements.define(GROUP_SCORE, GROUP_MATCH, shape=(2, 4))  # of every shape below, 2×2 among them
         options = ("1 in 4", "1 in 6", "1 in 2")
         choice = elements.predict(
             "chance", "on 2×2 groups, how often is GroupMatch right by pure luck?", options
@@ -111,7 +111,7 @@ def random_draws() -> None:
     draws = [draw[subjects[subject or METRICS[GROUP_MATCH].label]] for draw in every]
     data = draws_data(draws)
     hits, width = int(data.contains.sum()), float((data.high - data.low).mean())
-    summary = f"{hits} of {DRAWS} intervals contain the exact chance level of {data.chance:.2f} %"
+    summary = f"{hits} of {DRAWS} intervals contain the exact chance level of {_pct(data.chance)} %"
     chart(
         draws_figure(data),
         f"{subject} of {DRAWS} draws of {n} groups of {shape} with random scores: {summary}.",
