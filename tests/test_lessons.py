@@ -398,7 +398,7 @@ def test_the_lesson_on_chance_says_what_groupscore_asks_of_fewer_images_than_cap
 
 
 def test_a_paragraph_on_random_draws_has_one_form_of_its_chance_level(app):
-    """"6.25 %" and "chance 6.3 %" stood side by side: of 2×4, 1/16."""
+    """Of 2×4, 1/16: "6.25 %" and "chance 6.3 %" stood side by side."""
     test = predict(app(PAGE, lesson="chance", shape_drawn="2×4"))
     fine(test.segmented_control(key="drawn_metric").set_value("GroupScore").run())
     (said,) = [line for line in text(test).split("\n") if "intervals contain" in line]

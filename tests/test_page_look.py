@@ -58,12 +58,14 @@ def test_the_document_holds_the_style_before_anything_is_drawn():
     assert b"accept-encoding" not in seen  # or it would come back compressed
 
 
-def test_letters_on_pictures_have_at_least_12_pixels():
-    """With "Compact" they had 11.2."""
+def test_letters_on_pictures_and_behind_captions_have_at_least_12_pixels():
+    """With "Compact" they had 11.2 and 10."""
     style = (ROOT / ".streamlit/style.css").read_text()
     rules = re.findall(r"([^{}]*\.cm-badge[^{}]*)\{([^}]*)\}", style)
     sizes = [float(each) * 16 for _, body in rules for each in re.findall(r"font-size: ([\d.]+)rem", body)]
     assert len(sizes) >= 3 and min(sizes) >= 12
+    (own,) = re.findall(r"\n\.cm-own \{[^}]*font-size: ([^;]*);", style)
+    assert own == "max(.75rem, .78em)"
 
 
 def test_the_style_is_not_sent_again_with_a_page(app):
