@@ -1077,7 +1077,7 @@ def curves(sweep: SeedGroup, store: RunStore, pair: _Pair | None = None) -> plot
             steps_on(run.id, run.done, run.attempt, common.size, run, (sweep, *pair.runs))
             for run in sweep.runs
         ]
-    total = max(run.total if run.live else run.done for run in sweep.runs) or 1
+    total = max(run._axis_end for run in sweep.runs) or 1
     if len(steps) == 1:
         return plots.ttm_data(steps[0], total)
     return plots.spread_data(summary(steps), total)

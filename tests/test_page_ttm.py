@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import sqlite3
 import time
 from dataclasses import replace
 from importlib.metadata import version
@@ -1415,6 +1416,23 @@ def test_a_simplematch_that_ended_before_its_last_round_says_why(app, made):  # 
         == ""
     )
     assert ("It ended after" in plain(app(TTM, run=made.simplematch))) is (run.done < rounds)
+
+
+@pytest.mark.parametrize("of", ["simplematch", "group"])
+def test_the_axis_of_a_run_that_is_over_ends_at_its_last_iteration(app, made, of):  # noqa: F811
+    """SimpleMatch ended after 2 of at most 30 rounds, and all its curves stood in the leftmost 7 % of the figure."""
+    store = RunStore()
+    runs = [store.get(run) for run in (made.seeds if of == "group" else [made.simplematch])]
+    with sqlite3.connect(store.root / "runs.db") as database:
+        database.executemany("UPDATE runs SET total = 30 WHERE id = ?", [(run.id,) for run in runs])
+    last = max(run.done for run in runs)
+    assert 0 < last < 30
+    figures = [json.loads(each.proto.spec) for each in app(TTM, run=getattr(made, of)).get("plotly_chart")]
+    axes = [figure["layout"]["xaxis"] for figure in figures]
+    ranges = [axis["range"] for axis in axes if axis.get("title", {}).get("text") == "iteration"]
+    assert ranges and all(found == [-0.3, last + 0.3] for found in ranges)
+    works = replace(store.get(runs[0].id), status="running")
+    assert works._axis_end == 30  # while it works the figure has its width, and points come into it
 
 
 def test_a_page_says_that_it_chose_its_set_and_why_until_somebody_chooses(app):

@@ -119,7 +119,7 @@ def view(store: RunStore, run_id: str, files: DeltaGenerator) -> None:
         adapted_model_section(store, run)
     configuration(store, run)
     if steps:
-        data = plots.ttm_data(steps, run.total or 1)
+        data = plots.ttm_data(steps, run._axis_end or 1)
         figures = {
             "accuracy": plots.ttm_metrics_figure(data),
             "selection": plots.ttm_panel_figure(data, "selection"),
@@ -198,7 +198,9 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
         if run.status == "finished":
             forecast_check(run, records)
     panels(
-        records, run.total or len(records), PANELS["simplematch" if "simplematch" in run.config else "ttm"]
+        records,
+        run._axis_end or len(records),
+        PANELS["simplematch" if "simplematch" in run.config else "ttm"],
     )
     margins(records)
     for note in _notes(records):
@@ -236,7 +238,7 @@ def _answers(runs: Sequence[Run]) -> None:
 
 
 def _ended_early(run: Run, records: Sequence[Mapping[str, Any]]) -> str:
-    """Why SimpleMatch ended before its last round, on an axis that goes on; "" where it did not."""
+    """Why SimpleMatch ended before its last round, where its axis ends, too; "" where it did not."""
     job = adaptation(run.config)
     if run.status != "finished" or not isinstance(job, SimpleMatchRun) or run.done >= job.settings.rounds:
         return ""
@@ -305,7 +307,7 @@ def _axes(runs: Sequence[Run], waiting: str) -> None:
 
 def curves_and_cards(run: Run, records: Sequence[Mapping[str, Any]]) -> None:
     """The curves first, and beside them on a laptop what they have come to; below the two of a transfer check."""
-    total, last = run.total or len(records), records[-1]
+    total, last = run._axis_end or len(records), records[-1]
     if not last["metrics"] or "parts" in last:
         curves(records, total)
         before_and_after(run.config, records)
@@ -459,7 +461,7 @@ def _part_latex(
 def _report(run: Run) -> bytes:
     """Before and after as a report, each part by itself."""
     ends = [("before", run, 0), (f"after {what_was_done(run)}", run, run.done)]
-    steps, total = RunStore().steps(run.id), run.total or 1
+    steps, total = RunStore().steps(run.id), run._axis_end or 1
     curves = plots.transfer_data(steps, total) or {"": plots.ttm_data(steps, total)}
     about, compared = what_ran([run]), {} if run.live or not run.done else run_changes(run)
     if not _at_ceiling(compared):  # which its verdict says

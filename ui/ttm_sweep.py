@@ -84,7 +84,7 @@ def view(store: RunStore, group: str, files: DeltaGenerator) -> None:
     if rows:
         whole, missing = complete(runs, steps), pending(runs, steps)
         is_measured = bool(whole) and run_groups(whole[0].id, whole[0].config).truth is not None
-        data = figures.spread_data(rows, max(run.total for run in runs) or 1)
+        data = figures.spread_data(rows, max(run._axis_end for run in runs) or 1)
         with files:
             export_section(
                 f"seeds-{group}{f'-{len(whole)}-of-{len(runs)}' if missing else ''}",
@@ -413,7 +413,7 @@ def _report(runs: Sequence[Run], missing: str = "") -> bytes:
     title = f"{job._model} on {job.benchmark}, {method}, {'seeds' if len(runs) > 1 else 'seed'} {seeds}"
     note = f"{_groups_said(runs[0].config, RunStore().steps(runs[0].id)[:1])}."
     said = f"{missing} {note[0].upper()}{note[1:]}".strip()
-    rows, total = summary([RunStore().steps(run.id) for run in runs]), max(run.total for run in runs) or 1
+    rows, total = summary([RunStore().steps(run.id) for run in runs]), max(run._axis_end for run in runs) or 1
     curves = {part: figures.spread_data(rows, total, part) for part in rows[0].get("parts") or [""]}
     told = {"title": title, "note": said, "about": what_ran(runs), "command": _command(runs)}
     return report_of(ends, _results(runs), curves=curves, **told)
@@ -469,7 +469,7 @@ def spread(found: _Result) -> str:
 
 
 def curves(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> None:
-    total = max(run.total for run in runs) or len(rows)
+    total = max(run._axis_end for run in runs) or len(rows)
     for side in rows[0].get("parts", {"": None}):
         data = figures.spread_data(rows, total, side)
         where = f" of the {side} groups" if side else ""

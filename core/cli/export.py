@@ -237,7 +237,7 @@ def _figure(
         if run is None:
             raise InputError("The figure `curves` shows a run; name it with --run ID.")
         steps = _steps(run)
-        figure = figures.ttm_metrics_figure(figures.ttm_data(steps, RunStore().get(run).total))
+        figure = figures.ttm_metrics_figure(figures.ttm_data(steps, RunStore().get(run)._axis_end or 1))
     else:
         refuse_unused(f"on `{what}`, which shows scores", "run")
         evaluation = source.evaluation()

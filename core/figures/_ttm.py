@@ -40,7 +40,7 @@ class TTMData(NamedTuple):
     precision: np.ndarray  # percent
     loss: np.ndarray
     threshold: np.ndarray
-    total: int  # planned iterations: the figure's width is known before the run ends
+    total: int  # the axis ends there: iterations planned, known before the run ends; of one that is over those that ran
     fitted: np.ndarray  # percent of the pseudo-labels trained on that then pass GroupScore's strict test
     # Of several seeds, how many have finished that iteration: values are then their means, `low` and `high` one
     # standard deviation to either side (NaN for one seed), and of the rest nothing is known.
@@ -121,7 +121,7 @@ def ttm_table(data: TTMData) -> pd.DataFrame:
 
 
 def steps_axis(figure: go.Figure, total: int, height: int, y: str, percent: bool) -> go.Figure:
-    """Iterations from left to right, as many as are planned."""
+    """Iterations from left to right, to the last one that is planned or, of what is over, that ran."""
     layout(figure, height, "iteration", y, percent)
     figure.update_xaxes(range=[-0.3, total + 0.3], dtick=max(1, round(total / 10)))
     return figure

@@ -91,6 +91,12 @@ class Run:
         return self.status in ACTIVE_STATUSES
 
     @property
+    def _axis_end(self) -> int:
+        """The iteration that its curves' axis ends at: the last one planned, of a run that is over the last that ran,
+        as one that ended early has nothing after it."""
+        return self.total if self.live else self.done
+
+    @property
     def is_example(self) -> bool:
         """Whether it ships with Crossmatch (`core.exchange.example`): to be looked at, and nobody's result."""
         return self.id in (EXAMPLE_ID, _EXAMPLE_CONTROLS_ID)
