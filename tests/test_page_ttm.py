@@ -332,6 +332,10 @@ def test_another_model_or_set_brings_the_preset_that_suits_it(app):
     fine(test.number_input(key="T").set_value(3).run())
     fine(test.segmented_control(key="method").set_value("SimpleMatch").run())
     assert test.selectbox(key="preset").value == "simplematch/builtin"
+    assert test.selectbox(key="preset").options == [
+        "builtin",
+        "default",
+        "embeddings",
     fine(test.segmented_control(key="method").set_value("Test-time matching").run())
     assert test.selectbox(key="preset").value == "builtin" and test.number_input(key="T").value == 10
 
@@ -656,14 +660,22 @@ def test_no_sentence_is_lost_where_the_first_one_stands_above_the_curves_and_the
     )  # said once
 
 
-def test_simplematch_shows_its_three_numbers(app, made):  # noqa: F811
+def test_simplematch_has_the_cards_of_test_time_matching(app, made):  # noqa: F811
+    """Its verdict is about GroupMatch, which had no card after it; and each card printed its number twice."""
     test = app(TTM, run=made.simplematch)
-    labels = [m.label for m in test.metric]
-    assert labels == ["GroupScore before", "GroupMatch before", "GroupScore after"]
-    steps = RunStore().steps(made.simplematch)
-    wanted = [(0, "group_score"), (0, "group_match"), (-1, "group_score")]
-    assert [m.value for m in test.metric] == [f"{steps[i]['metrics'][n]['value']:.1f} %" for i, n in wanted]
-    assert sum("95\u00a0% interval" in c.value and "chance" in c.value for c in test.caption) >= 3
+    ends = [RunStore().steps(made.simplematch)[i]["metrics"] for i in (0, -1)]
+    captions = [each.value.replace("\u00a0", " ").replace("\u2060", "") for each in test.caption]
+    shown = {card.label: card for card in test.metric}
+    assert list(shown) == ["GroupScore", "GroupMatch"]
+    for label, name in (("GroupScore", "group_score"), ("GroupMatch", "group_match")):
+        before, after = (end[name] for end in ends)
+        change = round(after["value"] - before["value"], 9)
+        assert shown[label].value == f"{after['value']:.1f} %"
+        gained = re.search(r"[\d.]+", shown[label].delta or "")
+        assert change == 0 or abs(float(gained[0]) - abs(change)) < 0.06
+        (beside,) = (each for each in captions if f"Before {before['value']:.1f} %" in each)
+        assert "95 % interval" in beside and f"Chance {before['chance']:.1f} %" in beside
+        assert "tie" in beside
 
 
 def test_a_transfer_check_keeps_both_parts_apart(app, made):  # noqa: F811

@@ -21,7 +21,7 @@ from core.exchange.runs import _Brought, _import_once
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, headline_metrics
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, headline_metrics
 from core.metrics.statistics import Estimate
 from core.runs.engine import launch
 from core.runs.store import EXAMPLE_ID, Run, RunStore
@@ -471,9 +471,8 @@ def estimate_of(step: Mapping[str, Any], metric: str, part: str = "") -> Estimat
     return Estimate.of_record(metrics[metric]) if metric in metrics else None
 
 
-def before_and_after(config: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> None:
-    """The cards of a run: of SimpleMatch its three numbers, of a transfer check those of both parts. On a phone two
-    stand beside each other."""
+def before_and_after(steps: Sequence[Mapping[str, Any]]) -> None:
+    """The cards of a run, of a transfer check those of both parts. On a phone two stand beside each other."""
     if not steps[-1]["metrics"]:
         st.caption("These groups have no ground truth, so there is no accuracy to show.")
         return
@@ -483,21 +482,15 @@ def before_and_after(config: Mapping[str, Any], steps: Sequence[Mapping[str, Any
         if "parts" in last
         else {"": ""}
     ).items():
-        cards = _simplematch_cards if "simplematch" in config else _cards
         with st.container(key=f"run-cards-{part}"):
-            cards(config, first, last, part, groups)
+            _cards(first, last, part, groups)
 
 
-def _card_grid(count: int) -> Any:
-    """Places for so many cards: side by side over a whole page, one below the other beside a figure."""
-    return st.grid(count, min_column_width=200)
-
-
-def _cards(config: Mapping[str, Any], first: Any, last: Any, part: str, groups: str) -> None:
+def _cards(first: Any, last: Any, part: str, groups: str) -> None:
     names = headline_metrics(last["parts"][part]["metrics"] if part else last["metrics"])
     if not names:  # of an imported run, measured by metrics that are not known here
         return
-    grid = _card_grid(len(names))
+    grid = st.grid(len(names), min_column_width=200)  # beside a figure one stands below the other
     for name in names:
         now, label = estimate_of(last, name, part), f"{label_and_meaning(name)[0]}{groups}"
         if now is not None:
@@ -507,22 +500,6 @@ def _cards(config: Mapping[str, Any], first: Any, last: Any, part: str, groups: 
                 else:
                     memorised = _memorised_chance(last, name, part)
                     accuracy_card(label, name, now, estimate_of(first, name, part), memorised)
-
-
-def _simplematch_cards(config: Mapping[str, Any], first: Any, last: Any, part: str, groups: str) -> None:
-    """GroupScore before, GroupMatch before, GroupScore after: the last can reach the second ([TTM] 3.1)."""
-    wanted = (
-        (first, GROUP_SCORE, "before"),
-        (first, GROUP_MATCH, "before"),
-        (last, GROUP_SCORE, "after"),
-    )
-    grid = _card_grid(len(wanted))
-    for step, name, when in wanted:
-        estimate = estimate_of(step, name, part)
-        if estimate is not None:
-            with grid.cell():
-                memorised = _memorised_chance(step, name, part) if when == "after" else None
-                accuracy_card(f"{METRICS[name].label} {when}{groups}", name, estimate, memorised=memorised)
 
 
 # ---- groups and scores of a run

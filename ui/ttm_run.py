@@ -310,13 +310,13 @@ def curves_and_cards(run: Run, records: Sequence[Mapping[str, Any]]) -> None:
     total, last = run._axis_end or len(records), records[-1]
     if not last["metrics"] or "parts" in last:
         curves(records, total)
-        before_and_after(run.config, records)
+        before_and_after(records)
         return
     left, right = st.columns([3, 1], gap="medium")
     with left:
         curves(records, total)
     with right:
-        before_and_after(run.config, records)
+        before_and_after(records)
 
 
 def curves(steps: Sequence[Mapping[str, Any]], total: int) -> None:
