@@ -326,6 +326,14 @@ def test_a_transfer_check_says_what_it_adapts_on(app, started):
     fine(app(TTM, set=SET, variant="global"))
 
 
+@pytest.mark.parametrize("linked", ["simplematch/embeddings", "embeddings"])
+def test_a_link_names_a_simplematch_preset_as_it_is_stored_or_as_it_is_shown(app, started, linked):
+    test = app(TTM, set=SET, method="SimpleMatch", preset=linked)
+    assert test.selectbox(key="preset").value == "simplematch/embeddings"
+    fine(button(test, "Start the run").click().run())
+    assert RunStore().get(started[0]).config["preset"] == "simplematch/embeddings"
+
+
 def test_another_model_or_set_brings_the_preset_that_suits_it(app):
     test = app(TTM, set=SET)
     assert test.selectbox(key="preset").value == "builtin"
@@ -336,6 +344,7 @@ def test_another_model_or_set_brings_the_preset_that_suits_it(app):
         "builtin",
         "default",
         "embeddings",
+    ]  # a phone cut longer ones
     fine(test.segmented_control(key="method").set_value("Test-time matching").run())
     assert test.selectbox(key="preset").value == "builtin" and test.number_input(key="T").value == 10
 

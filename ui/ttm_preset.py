@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from core.figures.text import escape_markdown
 from core.runs.models import origin
 from core.ttm.config import PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig, default_preset
 from core.ttm.defaults import foreign_model, of_variant, preset_target
+from ui.old_links import seed_widgets_from_address
 
 if TYPE_CHECKING:
     from ui.ttm_form import AdaptationInput
@@ -99,6 +102,22 @@ def presets_of(kind: str, subject: AdaptationInput) -> tuple[list[str], str]:
     return sorted(names, key=distance), suited
 
 
+def _shown(name: str) -> str:
+    """A preset's name beside its method, which the longer one repeats: `builtin` of `simplematch/builtin`. A phone cut
+    that to `simplematch/bui…`."""
+    method, _, rest = name.partition("/")
+    return (rest or "default") if method == "simplematch" else name
+
+
+def _read_stored_name(names: list[str]) -> None:
+    """An address that has a preset's stored name, as those made before have, with the shown one: that is an option."""
+    linked = st.query_params.get("preset", "")
+    if linked in names and linked != _shown(linked):
+        with suppress(StreamlitAPIException):  # a widget of this page has it already
+            st.query_params["preset"] = _shown(linked)
+            seed_widgets_from_address()
+
+
 def pick_preset(place: Any, kind: str, subject: AdaptationInput) -> TrainConfig:
     """The chosen preset's settings; another data set, model or method brings the one that suits it."""
     names, suited = presets_of(kind, subject)
@@ -108,7 +127,8 @@ def pick_preset(place: Any, kind: str, subject: AdaptationInput) -> TrainConfig:
         st.session_state["preset"] = suited
         use_preset()
     more: dict[str, Any] = {"on_change": use_preset, "help": HELP, "bind": "query-params"}
-    name = place.selectbox("Preset", names, key="preset", **more)
+    _read_stored_name(names)
+    name = place.selectbox("Preset", names, key="preset", format_func=_shown, **more)
     place.caption(escape_markdown(_made_for(name)))
     config = PRESETS[name].config
     linked = st.session_state.get("variant", st.query_params.get("variant"))
@@ -129,17 +149,16 @@ def _made_for(name: str) -> str:
 def preset_source() -> str:
     """Where the preset comes from."""
     name = st.session_state["preset"]
-    return f"Source of the preset {name}: {PRESETS[name].source}."
+    return f"Source of the preset {_shown(name)}: {PRESETS[name].source}."
 
 
 def preset_warning(model: str, benchmark: str | None) -> str:
     """What of the preset was chosen for other data or another model; "" where nothing was."""
     name = st.session_state["preset"]
+    shown = _shown(name)
     tuned_model, tuned_benchmark = foreign_model(name, origin(model)), preset_target(name).benchmark
     if tuned_model is not None:
-        return (
-            f"The thresholds of {name} are in units of the scores of {tuned_model}: set your own for {model}."
-        )
+        return f"The thresholds of {shown} are in units of the scores of {tuned_model}: set your own for {model}."
     if tuned_benchmark not in (None, benchmark):
-        return f"The preset {name} was chosen for {tuned_benchmark}; this is {benchmark or 'a file'}."
+        return f"The preset {shown} was chosen for {tuned_benchmark}; this is {benchmark or 'a file'}."
     return ""
