@@ -77,7 +77,7 @@ from ui.views import came_back_to
 CHANGED = "What changed"  # a section's title
 OPENED = "changed"  # in the address: the changed group that is opened
 DETAILS = "Tests, settings, and how to read the result"
-_HEIGHT = 300  # of the curves: on a laptop all of them stand on the first screen
+_HEIGHT = 264  # of the curves: on a laptop all of them stand on the first screen
 SHOWN = 1  # group at a time, before beside after over the whole page: a lecturer projects it
 SHOWN_WITHOUT_PICTURES = 3  # of a file, which has scores alone
 ROWS = 5  # groups that a phone lists before one of them is opened

@@ -188,11 +188,12 @@ def _by_length(agrees: bool) -> _Finding:
     in_part = f"{who}, the paper's own, is highest {highest}"
     verdict = _agrees(sum(map(bool, own)), len(own), in_part) if agrees else ""
     where = "" if agrees else "on the built-in world "
-    unseen = " ".join(text for text, *_ in of_part["unseen"].values())
+    # Below a paper's table, whose figure is of them.
+    unseen = " ".join(text for text, *_ in of_part["unseen"].values()) if agrees else ""
     return _Finding(
         verdict,
-        f"{where}the order depends on the length of training and on the queries. {METRICS[COLA_MAP].label} of all "
-        f"queries is {_pct(before)} % before, chance {_pct(chance)} %. {' '.join(text for text, *_ in found.values())} "
+        f"{where}the order depends on the length of training{' and on the queries' * agrees}. "
+        f"{METRICS[COLA_MAP].label} of all queries is {_pct(before)} % before, chance {_pct(chance)} %. {' '.join(text for text, *_ in found.values())} "
         f"{f'Of unseen combinations {unseen[0].lower()}{unseen[1:]} ' if unseen else ''}Their intervals stand below.",
     )
 
