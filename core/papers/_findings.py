@@ -193,7 +193,8 @@ def _by_length(agrees: bool) -> _Finding:
     return _Finding(
         verdict,
         f"{where}the order depends on the length of training{' and on the queries' * agrees}. "
-        f"{METRICS[COLA_MAP].label} of all queries is {_pct(before)} % before, chance {_pct(chance)} %. {' '.join(text for text, *_ in found.values())} "
+        f"{METRICS[COLA_MAP].label} of all queries is {_pct(before)} % before, chance {_pct(chance)} %. "
+        f"{' '.join(text for text, *_ in found.values())} "
         f"{f'Of unseen combinations {unseen[0].lower()}{unseen[1:]} ' if unseen else ''}Their intervals stand below.",
     )
 
