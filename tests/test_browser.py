@@ -2242,10 +2242,12 @@ def test_on_a_phone_on_its_side_a_button_closes_the_selection_and_a_page_opens_w
     is_open, is_closed = (
         page.locator(f'[data-testid="stSidebar"][data-collapsed="{it}"]') for it in ("false", "true")
     )
+    settle(page)
     page.get_by_test_id("stExpandSidebarButton").click()
     is_open.wait_for()
     page.get_by_test_id("stSidebarCollapseButton").locator("button").click()
     is_closed.wait_for(state="attached")
+    page.wait_for_timeout(1000)  # a press while the panel still moves out is lost
     page.get_by_test_id("stExpandSidebarButton").click()
     is_open.wait_for()
     page.reload()
