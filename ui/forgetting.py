@@ -40,17 +40,23 @@ _LEGEND = (
 
 def forgetting_section(store: RunStore, run: Run) -> None:
     """The table and its figure; nothing as long as nobody has measured it, which the box of answers offers."""
-    if is_measured(store, run):
+    table = _measured(store, run)
+    if table is not None:
         st.header(TITLE, anchor=anchor(TITLE))
-        table = cached_table(store.folder(run.id))
-        assert table is not None
         show(table, f"cost-{run.id}")
 
 
 def is_measured(store: RunStore, run: Run) -> bool:
     """Whether it is known what a finished run costs elsewhere."""
-    table = None if run.config.get("embeddings") else cached_table(store.folder(run.id))
-    return run.status == "finished" and table is not None and not table.empty
+    return _measured(store, run) is not None
+
+
+def _measured(store: RunStore, run: Run) -> pd.DataFrame | None:
+    """What a finished run costs elsewhere; None where nobody has measured it, or there is nothing to measure it on."""
+    if run.status != "finished" or run.config.get("embeddings"):
+        return None
+    table = cached_table(store.folder(run.id))
+    return None if table is None or table.empty else table
 
 
 def cost_answer(store: RunStore, run: Run, of: str = "") -> Answer:
