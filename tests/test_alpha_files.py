@@ -735,12 +735,18 @@ def test_the_gain_to_quote_is_the_first_line_as_on_the_page_and_slices_are_summe
     for i, value in enumerate("ab"):
         part = study.select(np.arange(40) % 2 == i).validated("text_score")
         parts[value] = part.values - part.zero
-    assert [line.replace("−", "-") for line in lines[1:4]] == [
+    # Both ends of the gain: its alpha 0 is that of the same halves, which stood nowhere.
+    assert lines[1] == (
+        f"Held out: TextScore {held.zero.mean():.1f} % at α = 0 → {held.values.mean():.1f} % at the chosen α; chance "
+        f"50.0 %. The 10 paired gains: {gains.min():+.1f} to {gains.max():+.1f} points.".replace("-", "−")
+    )
+    assert [line.replace("−", "-") for line in lines[2:5]] == [
         *(f"  topic = {v} (20 groups): {g.mean():+.1f} ± {g.std(ddof=1):.1f} points" for v, g in parts.items()), "",
     ]  # fmt: skip
     record = alpha(*words)
     quoted = record["to_quote"]
-    assert (quoted["metric"], quoted["line"]) == ("text_score", lines[0])
+    assert (quoted["metric"], quoted["line"], quoted["held_out"]) == ("text_score", *lines[:2])
+    assert (quoted["alpha_0"], quoted["value"]) == pytest.approx((held.zero.mean(), held.values.mean()), abs=1e-6)
     assert (quoted["mean"], quoted["std"]) == pytest.approx((gains.mean(), gains.std(ddof=1)), abs=1e-6)
     assert record["slices"]["topic"]["b"]["to_quote"]["mean"] == pytest.approx(parts["b"].mean(), abs=1e-6)
 
@@ -753,3 +759,5 @@ def test_the_gain_to_quote_of_a_retrieval_set_is_that_of_its_halves(tmp_path):
         r"quote this \(± \d+\.\d, SD of ten splits\)\.",
         found.splitlines()[0],
     )
+    ends = r"Held out: R@1 from image to text (\d+\.\d) % at α = 0 → (\d+\.\d) % at the chosen α\. The 10 paired gains: .*"
+    assert re.fullmatch(ends, found.splitlines()[1])

@@ -30,7 +30,7 @@ from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import Group, GroupSet
 from core.metrics.group_metrics import GroupData
-from core.metrics.groups import METRICS, TEXT_SCORE, chance, metrics_of_shape
+from core.metrics.groups import METRICS, TEXT_SCORE, metrics_of_shape
 from core.metrics.statistics import _SETS, Comparison
 from ui.cached import cached_on
 from ui.chart_clicks import clicked_point
@@ -89,7 +89,7 @@ _ALPHAS = (
 )
 _HALVES = (
     "**Which number to quote?** The gain in the sentence above: alpha is chosen on one random half of the groups and "
-    "measured on the other; mean ± standard deviation (n − 1) of ten splits, no interval. On the groups that it is "
+    "measured on the other; ± is the standard deviation (n − 1) of ten paired gains, no interval. On the groups that it is "
     "chosen on, the best alpha gains too much."
 )
 _LITTLE = (
@@ -171,7 +171,7 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
     """Whether alpha helps, in one sentence with the number to quote, what it gains on other groups; below it its
     reasons, and where there are no others what it gains on these."""
     found = study.verdict(metric)
-    elsewhere = not (found.helps or found.probably)
+    elsewhere, is_built_in = not (found.helps or found.probably), _is_of_a_built_in_set()
     # no line ends at an equals sign, nor before a deviation
     said = (
         _headline(study, metric)
@@ -183,9 +183,13 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
         st.caption(unbroken(_tuned_text(study, metric)))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="alpha-reasons"):
         _reasons(study, metric)
-        if elsewhere:
+        if len(study.scores) > 1:  # both ends of the gain above, which are others than those of all groups
+            with st.container(width="content", key="held-out-ends"):
+                ends = study.validated(metric)._ends(METRICS[metric].label, study._chance(metric))
+                st.caption(unbroken(ends), width="content")
+        if is_built_in and elsewhere:  # of a file it says nothing where it helps
             _offer_gain()
-        if _is_of_a_built_in_set():
+        if is_built_in:
             _offer_retrieval(0.0 if elsewhere else found.gain.difference)
 
 
@@ -197,7 +201,7 @@ def _reasons(study: AlphaStudy, metric: str) -> None:
         is_halved = len(study.scores) > 1
         sure = (
             _why_only_probably(study, metric),
-            _HALVES if is_halved else "",
+            f"{_HALVES} {study.validated(metric)._paired()}" if is_halved else "",
             _tuned_text(study, metric) if is_halved else "",  # else it is in sight already
             _why_harm(study, metric),
             _how_sure(study, metric),
@@ -237,6 +241,7 @@ def _chosen_alphas(study: AlphaStudy) -> tuple[dict[str, dict[str, str]], list[s
     for name in filter(study.depends, metrics_of_shape(*study.shape)):
         if len(study.scores) > 1:
             held = study.validated(name).summary
+            rows.setdefault("held out, α = 0", {})[name] = _plus_minus(held["zero"])
             rows.setdefault("held out", {})[name] = _plus_minus(held["values"])
             rows.setdefault("its α", {})[name] = _plus_minus(held["alphas"])
         for label, cell in _tuned_cells(study, name).items():
@@ -294,7 +299,7 @@ def _curve_data(study: AlphaStudy, metric: str) -> figures._AlphaData:
 
     def made() -> figures._AlphaData:
         curves = {name: study.curve(name) for name in _apart(study, metric)}
-        levels = {name: 100 * chance(name, *study.shape, study.truth.shape[1]) for name in curves}
+        levels = {name: study._chance(name) for name in curves}
         return figures.alpha_data(curves, len(study.scores), levels, metric)
 
     return cached_on(study, f"curves of {metric}", made)

@@ -49,7 +49,8 @@ def format_groups(record: Mapping[str, Any]) -> str:
 
 def _quoted_first(record: Mapping[str, Any]) -> list[str]:
     """The gain to quote, and in short that of every slice: what the long tables below come to."""
-    lines = [] if record["to_quote"] is None else [record["to_quote"]["line"]]
+    quoted = record["to_quote"]
+    lines = [] if quoted is None else [quoted["line"], quoted["held_out"]]
     for column, values in record.get("slices", {}).items():
         for value, part in values.items():
             size = f"{part['images']} images" if "images" in part else counted(part["n_groups"], "group")

@@ -28,7 +28,7 @@ from core.groups import check_truth
 from core.matching.groups import MAX_ENUMERATED, check_scores
 from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import METRICS, TEXT_SCORE, metrics_of_shape
+from core.metrics.groups import METRICS, TEXT_SCORE, chance, metrics_of_shape
 from core.metrics.statistics import Clusters, Comparison, Estimate, _power_of_bets
 
 # Of one study that stay in memory: at 0, at 1, at the best alphas, and at those last looked at.
@@ -335,6 +335,10 @@ class AlphaStudy:
             )
         return self._validated[metric]
 
+    def _chance(self, metric: str) -> float:
+        """Its chance level on these groups, percent."""
+        return 100 * chance(metric, *self.shape, self.truth.shape[1])
+
     def _to_quote(self, metric: str, found: _BestGain | None = None) -> dict[str, Any] | None:
         """The gain in a metric that may be quoted, in points, and the headline with it; None of a single group, which
         has no halves.
@@ -343,7 +347,7 @@ class AlphaStudy:
         """
         if len(self.scores) < 2:
             return None
-        quoted = self.validated(metric)._to_quote(metric, METRICS[metric].label)
+        quoted = self.validated(metric)._to_quote(metric, METRICS[metric].label, self._chance(metric))
         return {**quoted, "line": _headline(self, metric, found)}
 
     @property
