@@ -18,7 +18,7 @@ from core.debiasing.debias import debias, prior_from_samples
 from core.debiasing.priors import _sample_images, check_log_prob, estimate_prior
 from core.debiasing.study import AlphaStudy, pmi_text
 from core.groups import GroupSet
-from core.metrics.groups import evaluate, metrics_of_shape
+from core.metrics.groups import METRICS, evaluate, metrics_of_shape
 from core.scorers.null_images import NullImage, null_pixels
 from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer
@@ -495,3 +495,21 @@ def test_a_matrix_tells_matching_and_truth_by_signs():
     assert markup.count("●") == 2 and markup.count("✓") == 2 and "●✓" not in markup
     assert "−1.00 ●" in markup and "−2.00 ✓" in markup
     assert 'title="image A, caption 2: −2.00, a true pair"' in markup
+
+
+@pytest.mark.parametrize(("m", "k"), [(2, 2), (2, 3), (1, 3), (3, 3)])
+def test_the_whole_curve_has_each_value_with_the_interval_chance_and_ties_of_the_metrics_at_its_alpha(m, k):
+    """Exported was the percentage alone, of one metric. Scores of small whole numbers tie, also at every alpha."""
+    rng = np.random.default_rng(m + k)
+    scores, prior = rng.integers(-3, 1, (30, m, k)) / 1.0, rng.integers(-3, 1, (30, k)) / 1.0
+    study = AlphaStudy(scores, prior, np.tile(range(m), (30, 1)), [*map(str, range(30))])
+    table = study.curve_table()
+    columns = "metric alpha alpha_from alpha_to percent low high chance ties ends"
+    assert list(table) == columns.split() and [*table["metric"].unique()] == [*study.evaluation(0).metrics]
+    for row in table.itertuples():
+        found = study.evaluation(row.alpha).metrics[row.metric]
+        assert (row.percent, row.low, row.high) == pytest.approx((found.value, found.low, found.high), abs=1e-3)
+        assert row.chance == pytest.approx(found.chance, abs=1e-3)
+        images = METRICS[row.metric].share * (m - 1)  # of which the table counts each, and a metric its group
+        assert found.ties <= row.ties <= found.ties * (1 + images)
+    assert table["ties"].max() > 0 and {*table["ends"]} == {"open", "closed"}

@@ -153,7 +153,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     _formula(study, alpha, index)
     export_section(
         f"alpha-{inputs.name}",
-        lambda: _curve_table(study, metric),
+        study.curve_table,
         {"alpha": lambda: plots.with_threshold_line(figure, alpha)},
         latex=lambda: _curves_latex(inputs, alpha),
         command=inputs.command,
@@ -161,6 +161,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         papers=("VGPT",),
         moved={"alpha": alpha},
         label="Export the curves",
+        table_label="Whole curves (CSV)",
         title=inputs.title,
         note=f"Vertical line: α = {_alpha_text(alpha)}. log P(t): {inputs.prior.line}. Strip below: where "
         f"{METRICS[metric].label} is highest. Shaded: its 95 % band.",
@@ -892,10 +893,6 @@ def _invariance(study: AlphaStudy, alpha: float, index: int) -> None:
     # The display alone: numbers stay numbers, to the right and sorted as such.
     shown = totals.style.format(lambda cell: cell if isinstance(cell, str) else true_minus(f"{cell:.4f}"))
     st.dataframe(shown, hide_index=True)
-
-
-def _curve_table(study: AlphaStudy, metric: str) -> pd.DataFrame:
-    return study.curve_table(metric).drop(columns="metric").rename(columns={"percent": f"{metric}_percent"})
 
 
 def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:

@@ -10,7 +10,7 @@ Source: [VGPT] Eq. 7, section 5.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from sys import float_info
 from typing import Any, NamedTuple
 
@@ -89,10 +89,11 @@ class AlphaCurve(NamedTuple):
             "at": to_numpy(self.at).round(4).tolist(),
         }
 
-    def table(self, metric: str) -> pd.DataFrame:
+    def table(self, metric: str, more: Mapping[str, np.ndarray] | None = None) -> pd.DataFrame:
         """A row for every open step from `alpha_from` to `alpha_to`, and one for every edge, where both are the same.
 
-        `ends` : open or closed. On an edge two scores are equal, and a tie counts as wrong.
+        `ends` : open or closed. On an edge two scores are equal, and a tie counts as wrong. more : further columns, of
+        the steps and then of the edges.
         """
         edges, steps = to_numpy(self.edges), to_numpy(self.values)
         columns = {
@@ -100,6 +101,7 @@ class AlphaCurve(NamedTuple):
             "alpha_from": np.append(edges[:-1], edges),
             "alpha_to": np.append(edges[1:], edges),
             "percent": np.append(steps, to_numpy(self.at)),
+            **(more or {}),
             "ends": ["open"] * len(steps) + ["closed"] * len(edges),
         }
         return pd.DataFrame(columns).sort_values(["alpha_from", "alpha_to"], ignore_index=True)
@@ -339,7 +341,7 @@ def _curve(s: AlphaIntervals) -> AlphaCurve:
     between, at = _covered(edges[:-1], *spans, "right"), _covered(edges, *spans, "left")
     ties = _covered(edges, *loose, "closed") - at
     between, at = as_float64(between), as_float64(at)
-    squares = between / _divisor(n, between) if u == 1 else _second_moment(edges, s)
+    squares = between / _divisor(n, between) if u == 1 else _second_moment(edges[:-1], s, "right")
     parts = _divisor(n * u, between)
     return AlphaCurve(edges, 100 * between / parts, 100 * at / parts, ties, squares, u)
 
@@ -359,16 +361,35 @@ def _covered(edges: Array, low: Array, high: Array, where: str) -> Array:
     return begun - ended
 
 
-def _second_moment(edges: Array, s: AlphaIntervals) -> Array:
-    """Mean over groups of (share of right images)^2: pairs of images are right together on an interval, too."""
+def _second_moment(edges: Array, s: AlphaIntervals, where: str) -> Array:
+    """Mean over groups of (share of right images)^2: pairs of images are right together on an interval, too. where : of
+    each edge, as of `_covered`."""
     xp, (n, u) = array_namespace(edges), s.low.shape
-    total = xp.zeros_like(edges[:-1])
+    total = xp.zeros_like(edges)
     for i in range(u):
         for j in range(i, u):
             low, high = xp.maximum(s.low[:, i], s.low[:, j]), xp.minimum(s.high[:, i], s.high[:, j])
             live = (low < high) & (low < 1) & (high > 0)
-            total += (1 if i == j else 2) * _covered(edges[:-1], low[live], high[live], "right")
+            total += (1 if i == j else 2) * _covered(edges, low[live], high[live], where)
     return total / _divisor(n * u * u, total)
+
+
+def _sure_table(s: AlphaIntervals, metric: str, chance: float) -> pd.DataFrame:
+    """`AlphaCurve.table` with what stands beside each percentage: `alpha`, the middle of every step, the 95 % interval
+    over the groups as `low` and `high`, `chance` in percent, and the `ties`."""
+    curve, n = _curve(s), len(s.low)
+    between, at = to_numpy(curve.values), to_numpy(curve.at)
+    squares = at / 100 if curve.parts == 1 else to_numpy(_second_moment(curve.edges, s, "left"))
+    moments = np.append(between, at) / 100, np.append(to_numpy(curve.squares), squares)
+    low, high = (100 * end for end in Estimate.interval_of_moments(*moments, n, curve.parts))
+    middles = (curve.edges[:-1] + curve.edges[1:]) / 2
+    loose = s.tied_low <= s.tied_high
+    tied = to_numpy(_covered(middles, s.tied_low[loose], s.tied_high[loose], "closed"))
+    ties = np.append(tied - np.rint(between / 100 * n * curve.parts), to_numpy(curve.ties)).astype(np.int64)
+    more = {"low": low.round(4), "high": high.round(4), "chance": np.full(len(ties), round(chance, 4)), "ties": ties}
+    table = curve.table(metric, more)
+    table.insert(1, "alpha", (table["alpha_from"] + table["alpha_to"]) / 2)
+    return table
 
 
 def _best_runs(values: np.ndarray) -> np.ndarray:

@@ -424,9 +424,11 @@ class AlphaStudy:
         return self.curve(metric).on_grid().round(4).tolist()
 
     def curve_table(self, *names: str) -> pd.DataFrame:
-        """The exact curves of these metrics, by default of all, one after the other: `AlphaCurve.table`."""
-        names = names or tuple(metrics_of_shape(*self.shape))
-        return pd.concat([self.curve(name).table(name) for name in names], ignore_index=True)
+        """The exact curves of these metrics, by default of all, one after the other, each value with its interval, chance
+        and ties: `_sure_table`."""
+        names, inputs = names or tuple(metrics_of_shape(*self.shape)), (self.scores, self.prior, self.truth)
+        found = [curves._sure_table(curves._intervals(*inputs, name), name, self._chance(name)) for name in names]
+        return pd.concat(found, ignore_index=True)
 
     @cached_property
     def alpha(self) -> float:
