@@ -1511,3 +1511,28 @@ def test_both_ends_of_the_gain_to_quote_stand_below_it_of_the_same_halves(app, s
     assert f"The 10 paired gains: {gains.min():+.1f} to {gains.max():+.1f} points.".replace("-", "−") in said
     single = AlphaStudy(np.array([[[1.0, 0.0]]]), np.array([[1.0, 0.0]]), np.zeros((1, 1), int), ["a"])
     assert single._to_quote("text_score") is None  # no halves
+
+
+def test_beside_a_group_in_which_alpha_turns_nothing_a_button_opens_the_next_that_it_changes(app, scored):
+    """“Nothing changes in this group” stood there, and no way on."""
+    study = scored[1][FIRST]
+    changed = np.flatnonzero(np.logical_or(*study.flips(1.0, "text_score"))).tolist()
+    still = [i for i in range(24) if i not in changed]
+    before, between = still[-1], next(i for i in still if i < changed[-1])
+    for index in (before, between):
+        test = app(set=FIRST, group=study.ids[index], alpha="1")
+        turned = "Nothing changes in this group" not in text(test)
+        ways = [each for each in test.button if each.key == "next-changed"]
+        assert len(ways) == 1 - turned
+        if ways:
+            assert ways[0].label == f"Next group that changes ({len(changed)} of 24)"
+            there = fine(ways[0].click().run())
+            following = next((i for i in changed if i > index), changed[0])
+            assert study.ids[following] in text(there).replace("\\", "")
+            assert "Nothing changes in this group" not in text(there)
+            assert not [each for each in there.button if each.key == "next-changed"]
+    # At 0.001 nothing changes anywhere: no way leads on, and that is said.
+    test = app(set=FIRST, group=study.ids[before], alpha="0.001")
+    assert not np.logical_or(*study.flips(0.001, "text_score")).any()
+    assert "No group changes at α = 0.001, by TextScore." in text(test)
+    assert not [each for each in test.button if each.key == "next-changed"]

@@ -689,7 +689,25 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str, p
         names = _apart(study, metric)
         st.html("".join(_matrix(d.beside(shown), a, names) for a, d in zip((0.0, alpha), shown, strict=True)))
         st.markdown(_turned_short(before, after))
+        _offer_changed(study, alpha, metric, index)
     return index
+
+
+def _offer_changed(study: AlphaStudy, alpha: float, metric: str, index: int) -> None:
+    """Beside a group in which alpha turns nothing, the way to the next one that it fixes or breaks."""
+    before, after = (study.evaluation(value).group(index) for value in (0.0, alpha))
+    if [lead.split()[0] for lead in _leads(before)] != [lead.split()[0] for lead in _leads(after)]:
+        return
+    changed = np.flatnonzero(np.logical_or(*study.flips(alpha, metric)))
+    if not len(changed):
+        st.caption(f"No group changes at α = {_alpha_text(alpha)}, by {METRICS[metric].label}.")
+    elif index not in changed:
+        following = study.ids[changed[np.searchsorted(changed, index) % len(changed)]]  # after the last the first
+        label = f"Next group that changes ({len(changed)} of {len(study.ids)})"
+        st.button(
+            label, on_click=open_group, args=(following,), icon=":material/arrow_forward:", type="tertiary",
+            key="next-changed",
+        )  # fmt: skip
 
 
 def _draw_before_and_after(
