@@ -658,7 +658,7 @@ def test_below_the_figure_stands_one_note_and_then_the_group(app):
     elements = [e for e in app(bare=True).main if str(getattr(e, "value", ""))]
     said = [str(e.value) for e in elements]
     note = next(i for i, each in enumerate(said) if each.startswith("Shaded"))
-    assert len(said[note]) < 170  # two lines of the figure's width
+    assert len(said[note]) < 186  # two lines of the figure's width
     # Beside figure and note stand the group's name, its two matrices and what alpha turns.
     assert ": TextScore " in " ".join(said[:note])
     group = said.index("One group, before and after")
@@ -1066,8 +1066,8 @@ def test_the_key_of_the_figure_names_star_and_chance_line_only_where_they_are_dr
 
 
 @pytest.mark.parametrize(("shape", "says"), [
-    ((2, 2), "ImageScore and GroupMatch are flat: alpha takes the same number off a whole column."),
-    ((2, 3), "ImageScore is flat: alpha takes the same number off a whole column."),  # a matching leaves one out
+    ((2, 2), "ImageScore and GroupMatch are flat: alpha takes one number off a whole column."),
+    ((2, 3), "ImageScore is flat: alpha takes one number off a whole column."),  # a matching leaves one out
     ((1, 2), ""),
 ])  # fmt: skip
 def test_right_below_the_figure_stands_why_metrics_are_flat(shape, says):
@@ -1506,7 +1506,7 @@ def test_both_ends_of_the_gain_to_quote_stand_below_it_of_the_same_halves(app, s
     held = scored[1][FIRST].validated("text_score")
     said = text(app(set=FIRST)).replace("\u00a0", " ")
     ends = f"{held.zero.mean():.1f} % at α = 0 → {held.values.mean():.1f} % at the chosen α"
-    assert f"Held out: TextScore {ends}; chance 3.7 %." in said
+    assert f"Held out: {ends}; chance 3.7 %." in said
     gains = held.values - held.zero
     assert f"The 10 paired gains: {gains.min():+.1f} to {gains.max():+.1f} points.".replace("-", "−") in said
     single = AlphaStudy(np.array([[[1.0, 0.0]]]), np.array([[1.0, 0.0]]), np.zeros((1, 1), int), ["a"])
@@ -1536,3 +1536,21 @@ def test_beside_a_group_in_which_alpha_turns_nothing_a_button_opens_the_next_tha
     assert not np.logical_or(*study.flips(0.001, "text_score")).any()
     assert "No group changes at α = 0.001, by TextScore." in text(test)
     assert not [each for each in test.button if each.key == "next-changed"]
+
+
+def test_the_figure_opens_with_the_chosen_metric_and_group_match_and_a_file_has_all():
+    """Five curves and their legend were crowded on a phone."""
+    rng = np.random.default_rng(2)
+    data = rng.normal(size=(30, 2, 2)), rng.normal(size=(30, 2)), np.tile([0, 1], (30, 1))
+    study = AlphaStudy(*data, [*map(str, range(30))])
+
+    def seen(figure):
+        labels = {entry.label for entry in METRICS.values()}
+        return {t.name for t in figure.data if t.name in labels and t.visible != "legendonly"}
+
+    for metric, shown in (("text_score", {"TextScore", "GroupMatch"}), ("group_score", {"GroupScore", "GroupMatch"})):
+        page = debias_alpha._on_the_page(study, metric)
+        assert seen(page) == shown and len(seen(debias_alpha._curve_figure(study, metric))) == 5
+    assert "or a name for its curve" in debias_alpha._drawn(study, "text_score")
+    one = AlphaStudy(data[0][:, :1], data[1], np.zeros((30, 1), int), [*map(str, range(30))])
+    assert "name" not in debias_alpha._drawn(one, "text_score")

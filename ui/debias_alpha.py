@@ -30,7 +30,7 @@ from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import Group, GroupSet
 from core.metrics.group_metrics import GroupData
-from core.metrics.groups import METRICS, TEXT_SCORE, metrics_of_shape
+from core.metrics.groups import GROUP_MATCH, METRICS, TEXT_SCORE, metrics_of_shape
 from core.metrics.statistics import _SETS, Comparison
 from ui.cached import cached_on
 from ui.chart_clicks import clicked_point
@@ -186,7 +186,7 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
         _reasons(study, metric)
         if len(study.scores) > 1:  # both ends of the gain above, which are others than those of all groups
             with st.container(width="content", key="held-out-ends"):
-                ends = study.validated(metric)._ends(METRICS[metric].label, study._chance(metric))
+                ends = study.validated(metric)._ends(chance=study._chance(metric))  # the metric is named above
                 st.caption(unbroken(ends), width="content")
         if is_built_in and elsewhere:  # of a file it says nothing where it helps
             _offer_gain()
@@ -334,9 +334,19 @@ def _on_the_page(study: AlphaStudy, metric: str) -> go.Figure:
     figure = _curve_figure(study, metric)
     drawn = type(figure)(figure).update_xaxes(title_text=None, tickprefix="α = ")
     drawn.update_traces(showlegend=False, selector={"fill": "tonexty"})
+    shown = {METRICS[name].label for name in _seen(study, metric)}
+    for trace in drawn.data:
+        if trace.showlegend is not False and trace.name not in shown:
+            trace.visible = "legendonly"
     drawn.update_layout({"shapes": [shape.update(showlegend=False) for shape in drawn.layout.shapes]})
     figures._name_chance(drawn, _curve_data(study, metric), _HEIGHT)
     return drawn.update_layout(legend={"font": {"size": 12}})
+
+
+def _seen(study: AlphaStudy, metric: str) -> set[str]:
+    """The metrics that the figure opens with, as five curves cross one another: the chosen one and GroupMatch, beside
+    which TextScore where that is chosen. The legend shows the others."""
+    return {metric, TEXT_SCORE if metric == GROUP_MATCH else GROUP_MATCH} & {*_apart(study, metric)}
 
 
 def _where_highest(study: AlphaStudy, metric: str) -> str:
@@ -375,7 +385,8 @@ def _drawn(study: AlphaStudy, metric: str) -> str:
         best = " Star, strip: best α here."
     elif figures._has_strip(data):
         best = " Strip: best α here."
-    return f"Shaded: 95 % interval; {dotted}.{best} Press to move α.{_why_flat(study, data)}"
+    names = " or a name for its curve" * (len(data.y) > len(_seen(study, metric)))
+    return f"Shaded: 95 % interval; {dotted}.{best} Press to move α{names}.{_why_flat(study, data)}"
 
 
 def _why_flat(study: AlphaStudy, data: figures._AlphaData) -> str:
@@ -384,7 +395,7 @@ def _why_flat(study: AlphaStudy, data: figures._AlphaData) -> str:
     if not flat:
         return ""
     are = "is" if len(flat) == 1 else "are"
-    return f" {' and '.join(flat)} {are} flat: alpha takes the same number off a whole column."
+    return f" {' and '.join(flat)} {are} flat: alpha takes one number off a whole column."
 
 
 def scenario_text(study: AlphaStudy) -> str:
@@ -615,7 +626,8 @@ def _offer_retrieval(here: float) -> None:
     gain = stored["from_validation"]["gain"]["difference"]
     if here >= gain:
         return
-    label = f"Where alpha helps{' more' * bool(here)}: retrieval, {_signed(gain)} points of R@1"
+    unit = " of R@1" * bool(here)  # there is no room for it beside the other way
+    label = f"Where alpha helps{' more' * bool(here)}: retrieval, {_signed(gain)} points{unit}"
     page_button(
         label,
         PAGE,

@@ -260,12 +260,13 @@ class ValidatedAlpha(NamedTuple):
         """Mean and standard deviation of the gain on the held-out halves over alpha 0 on the same ones, in points."""
         return _mean_and_sd(self.values - self.zero)
 
-    def _ends(self, label: str, chance: float | None = None) -> str:
+    def _ends(self, label: str = "", chance: float | None = None) -> str:
         """Both ends of `_gain`, means over the same held-out halves, which are others than those of all groups: `Held
         out: TextScore 42.6 % at α = 0 → 46.9 % at the chosen α; chance 3.7 %.`"""
         zero, value = (self.summary[name][0] for name in ("zero", "values"))
         level = "" if chance is None else f"; chance {_pct(chance)} %"
-        return f"Held out: {label} {_pct(zero)} % at α = 0 → {_pct(value)} % at the chosen α{level}."
+        named = f"{label} " if label else ""
+        return f"Held out: {named}{_pct(zero)} % at α = 0 → {_pct(value)} % at the chosen α{level}."
 
     def _paired(self) -> str:
         """The gains of the single halvings, each against alpha 0 on the same groups: how far they lie apart."""
