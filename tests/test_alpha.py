@@ -508,7 +508,9 @@ def test_the_whole_curve_has_each_value_with_the_interval_chance_and_ties_of_the
     assert list(table) == columns.split() and [*table["metric"].unique()] == [*study.evaluation(0).metrics]
     for row in table.itertuples():
         found = study.evaluation(row.alpha).metrics[row.metric]
-        assert (row.percent, row.low, row.high) == pytest.approx((found.value, found.low, found.high), abs=1e-3)
+        assert (row.percent, row.low, row.high) == pytest.approx(
+            (found.value, found.low, found.high), abs=1e-3
+        )
         assert row.chance == pytest.approx(found.chance, abs=1e-3)
         images = METRICS[row.metric].share * (m - 1)  # of which the table counts each, and a metric its group
         assert found.ties <= row.ties <= found.ties * (1 + images)

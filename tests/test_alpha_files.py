@@ -746,7 +746,9 @@ def test_the_gain_to_quote_is_the_first_line_as_on_the_page_and_slices_are_summe
     record = alpha(*words)
     quoted = record["to_quote"]
     assert (quoted["metric"], quoted["line"], quoted["held_out"]) == ("text_score", *lines[:2])
-    assert (quoted["alpha_0"], quoted["value"]) == pytest.approx((held.zero.mean(), held.values.mean()), abs=1e-6)
+    assert (quoted["alpha_0"], quoted["value"]) == pytest.approx(
+        (held.zero.mean(), held.values.mean()), abs=1e-6
+    )
     assert (quoted["mean"], quoted["std"]) == pytest.approx((gains.mean(), gains.std(ddof=1)), abs=1e-6)
     assert record["slices"]["topic"]["b"]["to_quote"]["mean"] == pytest.approx(parts["b"].mean(), abs=1e-6)
 
@@ -759,5 +761,5 @@ def test_the_gain_to_quote_of_a_retrieval_set_is_that_of_its_halves(tmp_path):
         r"quote this \(± \d+\.\d, SD of ten splits\)\.",
         found.splitlines()[0],
     )
-    ends = r"Held out: R@1 from image to text (\d+\.\d) % at α = 0 → (\d+\.\d) % at the chosen α\. The 10 paired gains: .*"
+    ends = r"Held out: R@1 from image to text \d+\.\d % at α = 0 → \d+\.\d % at the chosen α\. The 10 paired gains: .*"
     assert re.fullmatch(ends, found.splitlines()[1])

@@ -265,7 +265,15 @@ def test_export_has_the_command_and_the_rows_at_this_alpha(app, monkeypatch):
         for row in read_latex(given["alpha-swap-blip-caption"]["latex"]())[1:]
         if not row[0].startswith("by ")
     ]
-    chosen = [r"held out, $\alpha$ = 0", "held out", r"its $\alpha$", "tuned", r"its $\alpha$, tuned", "gain, tuned", r"p, any $\alpha$"]
+    chosen = [
+        r"held out, $\alpha$ = 0",
+        "held out",
+        r"its $\alpha$",
+        "tuned",
+        r"its $\alpha$, tuned",
+        "gain, tuned",
+        r"p, any $\alpha$",
+    ]
     assert rows == [*(rf"$\alpha$ = {a}" for a in ("0", "0.25", "1")), "chance", *chosen]
     head, *protocol = read_latex(given["alpha-protocol-swap-blip-caption"]["latex"]())
     assert (head[0], head[-1]) == ("metric", "chance") and protocol
@@ -1548,7 +1556,10 @@ def test_the_figure_opens_with_the_chosen_metric_and_group_match_and_a_file_has_
         labels = {entry.label for entry in METRICS.values()}
         return {t.name for t in figure.data if t.name in labels and t.visible != "legendonly"}
 
-    for metric, shown in (("text_score", {"TextScore", "GroupMatch"}), ("group_score", {"GroupScore", "GroupMatch"})):
+    for metric, shown in (
+        ("text_score", {"TextScore", "GroupMatch"}),
+        ("group_score", {"GroupScore", "GroupMatch"}),
+    ):
         page = debias_alpha._on_the_page(study, metric)
         assert seen(page) == shown and len(seen(debias_alpha._curve_figure(study, metric))) == 5
     assert "or a name for its curve" in debias_alpha._drawn(study, "text_score")

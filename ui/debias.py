@@ -36,6 +36,7 @@ from ui.selection import (
     offer_nearest,
     open_by_itself,
     open_group,
+    page_button,
 )
 from ui.uploads import (
     PREFIX,
@@ -215,17 +216,14 @@ def _change_prior(entry: str, name: str) -> None:
 def _ask_for_prior(entry: str) -> None:
     """The field for a file's prior; where its scores can have none, why, and the nearest page."""
     name, reason = entry.removeprefix(PREFIX), why_no_prior(entry)
-    line = "Alpha takes log P(t) out of log P(t | image)"
-    offer_nearest(
-        f"{line}, which {name} does not hold. {quoted(reason)}"
-        if reason
-        else f"{line}. If {name} holds log P(t | image), add log P(t) beside it.",
-        "Show its metrics on Matching",
-        "pages/2_Matching.py",
-        {},
-    )
-    if not reason:
-        ask_beside(entry, PRIOR)
+    line, way = "Alpha takes log P(t) out of log P(t | image)", "Show its metrics on Matching"
+    if reason:
+        offer_nearest(f"{line}, which {name} does not hold. {quoted(reason)}", way, "pages/2_Matching.py", {})
+        return
+    asks = f"{line}. If {name} holds log P(t | image), add log P(t) beside it."
+    st.info(escape_markdown(asks), icon=":material/tune:")
+    ask_beside(entry, PRIOR)  # first what leads on, then the way elsewhere
+    page_button(way, "pages/2_Matching.py", {}, icon=":material/arrow_forward:", type="tertiary")
 
 
 def _study_of(evaluation: Any, prior: Prior) -> AlphaStudy:

@@ -89,8 +89,8 @@ _ALPHAS = (
 )
 _HALVES = (
     "**Which number to quote?** The gain in the sentence above: alpha is chosen on one random half of the groups and "
-    "measured on the other; ± is the standard deviation (n − 1) of ten paired gains, no interval. On the groups that it is "
-    "chosen on, the best alpha gains too much."
+    "measured on the other; ± is the standard deviation (n − 1) of ten paired gains, no interval. On the groups that "
+    "it is chosen on, the best alpha gains too much."
 )
 _LITTLE = (
     0.6  # the spread of log P(t) in a group over that of an image's scores, where alpha has little to remove
@@ -186,7 +186,9 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
         _reasons(study, metric)
         if len(study.scores) > 1:  # both ends of the gain above, which are others than those of all groups
             with st.container(width="content", key="held-out-ends"):
-                ends = study.validated(metric)._ends(chance=study._chance(metric))  # the metric is named above
+                ends = study.validated(metric)._ends(
+                    chance=study._chance(metric)
+                )  # the metric is named above
                 st.caption(unbroken(ends), width="content")
         if is_built_in and elsewhere:  # of a file it says nothing where it helps
             _offer_gain()
@@ -626,7 +628,8 @@ def _offer_retrieval(here: float) -> None:
     gain = stored["from_validation"]["gain"]["difference"]
     if here >= gain:
         return
-    unit = " of R@1" * bool(here)  # there is no room for it beside the other way
+    is_alone = bool(here) or st.session_state.get("set") == FIRST_SET
+    unit = " of R@1" * is_alone  # for which there is no room beside `_offer_gain`
     label = f"Where alpha helps{' more' * bool(here)}: retrieval, {_signed(gain)} points{unit}"
     page_button(
         label,
@@ -714,7 +717,9 @@ def _offer_changed(study: AlphaStudy, alpha: float, metric: str, index: int) -> 
     if not len(changed):
         st.caption(f"No group changes at α = {_alpha_text(alpha)}, by {METRICS[metric].label}.")
     elif index not in changed:
-        following = study.ids[changed[np.searchsorted(changed, index) % len(changed)]]  # after the last the first
+        following = study.ids[
+            changed[np.searchsorted(changed, index) % len(changed)]
+        ]  # after the last the first
         label = f"Next group that changes ({len(changed)} of {len(study.ids)})"
         st.button(
             label, on_click=open_group, args=(following,), icon=":material/arrow_forward:", type="tertiary",

@@ -280,7 +280,9 @@ class ValidatedAlpha(NamedTuple):
         does, points = "gains" if mean >= 0 else "loses", f"{_pct(abs(mean))} points of {label}"
         quoted = f"quote this (± {_pct(std)}, SD of ten splits)"
         line = f"Chosen on one half of the data, α {does} {points} on the other: {quoted}."
-        ends = {name: round(self.summary[of][0], _KEPT) for name, of in (("alpha_0", "zero"), ("value", "values"))}
+        ends = {
+            name: round(self.summary[of][0], _KEPT) for name, of in (("alpha_0", "zero"), ("value", "values"))
+        }
         found = {"metric": metric, "mean": round(mean, _KEPT), "std": round(std, _KEPT), **ends, "line": line}
         return {**found, "held_out": f"{self._ends(label, chance)} {self._paired()}"}
 
@@ -387,7 +389,12 @@ def _sure_table(s: AlphaIntervals, metric: str, chance: float) -> pd.DataFrame:
     loose = s.tied_low <= s.tied_high
     tied = to_numpy(_covered(middles, s.tied_low[loose], s.tied_high[loose], "closed"))
     ties = np.append(tied - np.rint(between / 100 * n * curve.parts), to_numpy(curve.ties)).astype(np.int64)
-    more = {"low": low.round(4), "high": high.round(4), "chance": np.full(len(ties), round(chance, 4)), "ties": ties}
+    more = {
+        "low": low.round(4),
+        "high": high.round(4),
+        "chance": np.full(len(ties), round(chance, 4)),
+        "ties": ties,
+    }
     table = curve.table(metric, more)
     table.insert(1, "alpha", (table["alpha_from"] + table["alpha_to"]) / 2)
     return table

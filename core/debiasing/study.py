@@ -424,10 +424,12 @@ class AlphaStudy:
         return self.curve(metric).on_grid().round(4).tolist()
 
     def curve_table(self, *names: str) -> pd.DataFrame:
-        """The exact curves of these metrics, by default of all, one after the other, each value with its interval, chance
-        and ties: `_sure_table`."""
+        """The exact curves of these metrics, by default of all, each value with its interval, chance and ties: one
+        `_sure_table` after the other."""
         names, inputs = names or tuple(metrics_of_shape(*self.shape)), (self.scores, self.prior, self.truth)
-        found = [curves._sure_table(curves._intervals(*inputs, name), name, self._chance(name)) for name in names]
+        found = [
+            curves._sure_table(curves._intervals(*inputs, name), name, self._chance(name)) for name in names
+        ]
         return pd.concat(found, ignore_index=True)
 
     @cached_property
