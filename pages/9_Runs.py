@@ -381,6 +381,7 @@ _YIELDING = (
 )  # to “All columns”, in this order, where there is no room
 _SAID_ONCE = ("status", "model", "seed")  # columns that a line says where all runs share their value
 _OWN_LETTERS = 44  # of the settings in the heading of a card
+_GIVEN_LETTERS = 40  # of a run's given name in the legend of a figure
 _CURVE = 70
 _MARK = 18  # pixels of the letter of a ticked run
 
@@ -892,7 +893,7 @@ def actions(
         if len(runs) == 1:
             archive_button(runs[0], "Export this run")
         else:
-            archives_button(chosen, f"Export {counted(len(runs), 'run')}", "row")
+            archives_button(chosen, _export_label(runs), "row")
         if stoppable:
             shared.stop_button(store, runs, f"Stop ({stoppable})")
         if resumable:
@@ -923,7 +924,7 @@ def run_archives(chosen: Sequence[SeedGroup]) -> None:
     archives_button(chosen, f"Archives of {counted(count, 'run')}, one file (ZIP)", "all")
     left = len(runs) - count
     without = (
-        f" Without {counted(left, 'run')} that {'has' if left == 1 else 'have'} not ended." if left else ""
+        f" Without {counted(left, 'run')} that {'is' if left == 1 else 'are'} still at work." if left else ""
     )
     said = (
         "Each run with everything it recorded and its model. “Import runs” reads this file on any machine; unpacked, "
@@ -947,6 +948,14 @@ def archives_button(chosen: Sequence[SeedGroup], label: str, where: str) -> None
     )
 
 
+def _export_label(runs: Sequence[Run]) -> str:
+    """`Export 11 runs`; of some that are still at work, which have no archive yet, `Export 9 of 11 (2 still at work)`."""
+    live = sum(run.live for run in runs)
+    if not live:
+        return f"Export {counted(len(runs), 'run')}"
+    return f"Export {len(runs) - live} of {len(runs)} ({live} still at work)"
+
+
 def _archive_names(chosen: Sequence[SeedGroup]) -> dict[str, str]:
     """The runs that have ended, by the name of their archive: `A-seed-0-crossmatch-run-….zip`, the letter and seed as
     far as there are several."""
@@ -965,7 +974,7 @@ def lettered(chosen: Sequence[SeedGroup]) -> list[str]:
     if len(chosen) < 2:
         return titles
     letters = [f"{letter}: " for letter in LETTERS] + [""] * len(chosen)
-    own = legend(*chosen)
+    own = set_apart(*chosen)
     return [
         letter + _with_own(title, apart) for letter, title, apart in zip(letters, titles, own, strict=False)
     ]
@@ -1092,7 +1101,26 @@ def steps_on(
 
 
 def legend(*sweeps: SeedGroup) -> list[str]:
-    """Runs in a figure: set and model, as far as they differ in these, else the first of kind, groups and settings in
+    """Runs in a figure: by the name that somebody gave one, else by what sets it apart; where two would be called
+    alike, or have other seeds, by that too."""
+    given, apart = [_given_name(sweep) for sweep in sweeps], set_apart(*sweeps)
+    seeds = [seeds_text(sweep) for sweep in sweeps]
+    found = []
+    for name, own, seed in zip(given, apart, seeds, strict=True):
+        more = own if given.count(name) > 1 else seed * (len({*seeds}) > 1)
+        called = _cut_within(name, _GIVEN_LETTERS)
+        found.append(", ".join(filter(None, [called, more])) if name else own)
+    return found
+
+
+def _given_name(sweep: SeedGroup) -> str:
+    """The name that somebody gave a run; "" of one of a file that is called by it, as all of that file are."""
+    name, is_of_file = sweep.given_name, bool(sweep.runs[0].config.get("embeddings"))
+    return "" if is_of_file and " · embeddings" in name else name
+
+
+def set_apart(*sweeps: SeedGroup) -> list[str]:
+    """What tells runs apart: set and model, as far as they differ in these, else the first of kind, groups and settings in
     which they do, and as many more of these as it takes to tell all apart; the seeds wherever they differ: a curve of
     one seed is not a mean over four."""
     settings = _without_shared(own_settings([sweep.runs[0] for sweep in sweeps]))
@@ -1113,7 +1141,8 @@ def legend(*sweeps: SeedGroup) -> list[str]:
     for said in [*found[2:], seeds, began, names]:
         if len({*said}) > 1 and (said is seeds or len({*zip(*apart, strict=True)}) < len(sweeps)):
             apart.append(said)
-    return [", ".join(filter(None, names)) for names in zip(*apart, strict=True)]
+    told = [", ".join(filter(None, names)).split(", ") for names in zip(*apart, strict=True)]
+    return [", ".join(dict.fromkeys(parts)) for parts in told]  # a kind is among the settings, too
 
 
 def _without_shared(settings: Sequence[str]) -> list[str]:
@@ -1196,9 +1225,8 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         st.toggle("Swap A and B", key="swapped", bind="query-params")
     first, second = by_age(chosen)
     pair = _Pair.of(first, second, store, partial(ends_now, store=store))
-    own, sides = legend(first, second), pair.sides
-    both = compared_runs(pair, own)
-    lines = [_line(*each) for each in zip("AB", own, (first, second), strict=True)]
+    sides, both = pair.sides, compared_runs(pair, legend(first, second))
+    lines = [_line(*each) for each in zip("AB", set_apart(first, second), (first, second), strict=True)]
     differing = escape_markdown(pair.differing)
     data = {name: curves(sweep, store, pair) for name, sweep in both.items()}
     one, other = data.values()

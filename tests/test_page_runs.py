@@ -1320,9 +1320,41 @@ def test_the_curves_of_three_runs_lie_over_each_other_with_a_letter_and_a_name_e
 def test_curves_of_two_runs_are_named_by_what_sets_them_apart(app, made):  # noqa: F811
     example_run(RunStore())
     names = drawn(choose(app(RUNS), made.simplematch, EXAMPLE_ID))
-    assert {name for name in names if name} == {"A: SimpleMatch", "B: TTM"}
+    assert {name for name in names if name} == {"A: once", "B: TTM"}  # the one was given a name
     names = drawn(choose(app(RUNS, together="false"), *made.seeds))
     assert {name for name in names if name} == {"A: seed 1", "B: seed 0"}
+
+
+def test_curves_are_named_by_the_names_that_runs_were_given_and_those_alike_by_what_differs_too(app, made):  # noqa: F811
+    store = RunStore()
+    for run_id, name in zip((*made.seeds, made.simplematch), ("my idea", "my idea", "baseline"), strict=True):
+        store.rename(run_id, name)
+    names = drawn(choose(app(RUNS, together="false"), *made.seeds))
+    assert {name for name in names if name} == {"A: my idea, seed 1", "B: my idea, seed 0"}
+    names = drawn(choose(app(RUNS, together="false"), made.seeds[0], made.simplematch))
+    assert {name for name in names if name} == {"A: baseline", "B: my idea"}
+    test = choose(app(RUNS, together="false"), *made.seeds, made.simplematch)
+    assert {name for name in drawn(test) if name and ": " in name} == {
+        "A: baseline, seed 0",
+        "B: my idea, TTM, seed 1",
+        "C: my idea, TTM, seed 0",
+    }
+
+
+def test_an_export_says_that_runs_at_work_are_not_in_it(app, made):  # noqa: F811
+    """“Export 11 runs” left out those at work without a word."""
+    store = RunStore()
+    waiting = store.create("ttm", "waiting", {**store.get(made.seeds[0]).config, "group": None})
+    store.queue_up(waiting.id)
+    test = choose(app(RUNS), waiting.id, made.group)
+    assert [b.label for b in test.get("download_button") if "3" in b.label] == [
+        "Export 2 of 3 (1 still at work)"
+    ]
+    assert "Without 1 run that is still at work." in text(test)
+    store.request_stop(waiting.id)
+    assert "Export 3 runs" in [
+        b.label for b in choose(app(RUNS), waiting.id, made.group).get("download_button")
+    ]
 
 
 def test_the_final_groupscore_stands_beside_the_result_with_interval_and_chance(app, made, capsys):  # noqa: F811
