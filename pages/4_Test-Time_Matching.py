@@ -15,7 +15,7 @@ from core.ttm.run import LedgerRun, SimpleMatchRun, adaptation
 from core.ttm.seeds import _SEEDLESS, SeedGroup, _is_seedless, launch_seeds
 from core.ttm.time_left import _span, expected_seconds
 from ui import ledger, runs, ttm_example, ttm_form, ttm_preview, ttm_run, ttm_shifts, ttm_sweep
-from ui.new_run import begin_with_run_on_screen, note_run_on_screen
+from ui.new_run import forget_settings, new_run_button, run_again_button, settings_said
 from ui.old_links import is_first_visit, mark_address
 from ui.selection import leave_selection_out
 
@@ -47,6 +47,8 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
         return
     run, evaluation = plan
     with start_place:
+        if whose := settings_said(run.job):
+            st.caption(escape_markdown(whose))
         warning = "" if run.wrong else ttm_preview.unreached_line(run.job, evaluation)
         is_measured = ttm_example.is_measured(run.job, evaluation)
         forecast = ttm_preview.forecast_line(run.job, selection, is_measured)
@@ -161,7 +163,8 @@ def ways_on(store: RunStore, shown: str) -> DeltaGenerator:
     first = runs.runs_of(store, shown)[0]
     group = "" if shown.startswith("g-") else SeedGroup.of_run(store, first)
     with st.container(horizontal=True, vertical_alignment="center", key="ways-on"):
-        st.button("New run", on_click=runs.open_run, args=(runs.NEW,), icon=":material/add:")
+        new_run_button()
+        run_again_button(first, runs.title_of(SeedGroup(shown, runs.runs_of(store, shown))))
         if group:
             back = "All seeds of this group"
             st.button(back, on_click=runs.open_run, args=(group,), icon=":material/arrow_back:")
@@ -206,7 +209,7 @@ def page(selection: ui.Selection | None, store: RunStore, shown: str) -> None:
         return
     leave_selection_out()
     first = runs.runs_of(store, shown)[0]
-    note_run_on_screen(shown, first.config)
+    forget_settings()
     files = ways_on(store, shown)
     single = ledger if first.kind == LedgerRun.kind else ttm_run
     (ttm_sweep if shown.startswith("g-") else single).view(store, shown, files)
@@ -236,8 +239,6 @@ with ui.show_errors():  # a store of a newer version, say
     store = ui.VisitorStore()
     shown = runs.open_run_id(store)
     opened = "" if shown == runs.NEW else what_is_opened(runs.runs_of(store, shown))
-if shown == runs.NEW:
-    begin_with_run_on_screen()
 first_visit()
 selection = ui.open_page(
     "Test-time matching", "" if opened else LEAD, instead=opened, first=first_groups(),

@@ -34,6 +34,7 @@ from core.exchange.report import ReportSection, report_html
 from core.exchange.run_gains import _gains_in_common, _no_gain_said
 from core.exchange.run_pairs import (
     _ADAPTED,
+    _NO_SHARED_SEED,
     _SCORED,
     _ends_by_seed,
     _groups_of,
@@ -949,7 +950,7 @@ def archives_button(chosen: Sequence[SeedGroup], label: str, where: str) -> None
 
 
 def _export_label(runs: Sequence[Run]) -> str:
-    """`Export 11 runs`; of some that are still at work, which have no archive yet, `Export 9 of 11 (2 still at work)`."""
+    """`Export 11 runs`, or `Export 9 of 11 (2 still at work)`: those have no archive yet."""
     live = sum(run.live for run in runs)
     if not live:
         return f"Export {counted(len(runs), 'run')}"
@@ -1120,9 +1121,9 @@ def _given_name(sweep: SeedGroup) -> str:
 
 
 def set_apart(*sweeps: SeedGroup) -> list[str]:
-    """What tells runs apart: set and model, as far as they differ in these, else the first of kind, groups and settings in
-    which they do, and as many more of these as it takes to tell all apart; the seeds wherever they differ: a curve of
-    one seed is not a mean over four."""
+    """What tells runs apart: set and model, as far as they differ in these, else the first of kind, groups and settings
+    in which they do, and as many more of these as it takes to tell all apart; the seeds wherever they differ: a curve
+    of one seed is not a mean over four."""
     settings = _without_shared(own_settings([sweep.runs[0] for sweep in sweeps]))
     own = dict(zip((sweep.id for sweep in sweeps), settings, strict=True))
     columns: tuple[Callable[[SeedGroup], str], ...] = (
@@ -1540,7 +1541,7 @@ def difference_over_seeds(ends: Sequence[Mapping[int, Evaluation]], metric: str)
     shared_seeds = sorted({*first} & {*second})
     among = one_beside_several([first, second])
     if not shared_seeds:
-        return f"They have no complete seed in common, so there is no paired difference.{among}"
+        return f"They have {_NO_SHARED_SEED}.{among}"
     one, other = (np.stack([side[seed] for seed in shared_seeds]).astype(float) for side in (first, second))
     paired = statistics.Comparison.over_seeds(one, other)
     of = (

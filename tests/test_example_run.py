@@ -168,34 +168,33 @@ def test_what_was_measured_is_of_all_groups_and_of_this_method_alone(app):
     )
 
 
-def new_run(test):
-    """The form that “New run” opens: its set, model and split."""
-    fine(button(test, "New run").click().run())
+def form_after(test, label):
+    """The form that a button above a run opens: its set, model and split."""
+    fine(button(test, label).click().run())
     return [test.selectbox(key=key).value for key in ("set", "model", "split")]
 
 
-def test_a_new_run_begins_with_the_set_of_the_run_on_screen(app):
-    """After a look at Compare it began with attribute-swap: the wrong set was run."""
+def test_a_run_is_run_again_on_its_own_set_and_a_new_run_takes_the_selection(app):
+    """“New run” took the set of the run on screen, but neither its method nor its number of groups."""
     test = app(TTM, run=EXAMPLE)
     fine(test.switch_page("pages/6_Compare.py").run())
     assert test.selectbox(key="set").value == "scenes/attribute-swap"
     fine(test.switch_page(TTM).run())
     assert "What changed" in text(test)
-    assert new_run(test) == ["scenes/left-right", "builtin/clip", "test"]
+    assert form_after(test, "Run again with these settings") == ["scenes/left-right", "builtin/clip", "test"]
     assert test.query_params["set"] in ("scenes/left-right", ["scenes/left-right"])
+    assert "Settings of Example: scenes/left-right · builtin/clip, its seed too." in text(test).replace(
+        "\\", ""
+    )
     fine(test.selectbox(key="set").set_value("scenes/size-swap").run())  # and it can be changed
-    assert test.selectbox(key="set").value == "scenes/size-swap"
+    assert test.selectbox(key="set").value == "scenes/size-swap" and "Begun with the settings of" in text(
+        test
+    )
+    fine(test.selectbox(key="shown").set_value(EXAMPLE_ID).run())
+    assert form_after(test, "New run")[0] == "scenes/size-swap" and "ettings of Example" not in text(test)
 
 
-def test_a_new_run_begins_with_what_was_chosen_since_the_run_was_opened(app):
-    test = app(TTM, run=EXAMPLE)
-    fine(test.switch_page("pages/6_Compare.py").run())
-    fine(test.selectbox(key="set").set_value("scenes/size-swap").run())
-    fine(test.switch_page(TTM).run())
-    assert "What changed" in text(test) and new_run(test)[0] == "scenes/size-swap"
-
-
-def test_the_list_of_runs_opens_the_form_with_the_set_of_the_run_on_screen(app):
+def test_the_list_of_runs_opens_the_form_of_a_first_visit(app):
     test = app(TTM, run=EXAMPLE)
     fine(test.selectbox(key="shown").set_value("new").run())
     assert test.selectbox(key="set").value == "scenes/left-right"

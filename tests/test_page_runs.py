@@ -617,7 +617,11 @@ def test_a_single_run_stands_among_all_seeds_of_another(app, made):  # noqa: F81
     job = SimpleMatchRun.of(SET, MODEL, groups=24, options={"rounds": 1, "epochs": 1, "seed": 9})
     other = finish(store, "another seed", job)
     said = text(choose(app(RUNS), made.group, other)).replace("\\", "")
-    assert "no complete seed in common" in said and "All 4 seeds counted" in said
+    assert (
+        "no complete seed in common" in said
+        and "so run the same seeds of both" in said
+        and "All 4 seeds counted" in said
+    )
 
 
 def numbers_in(values):

@@ -1087,14 +1087,30 @@ def test_from_a_finished_run_a_new_one_is_one_click_away(app, made):  # noqa: F8
         assert button(test, "Start the run") and "run" not in test.query_params
 
 
-def test_a_new_run_after_one_on_embeddings_begins_with_its_file_where_that_is_here(app, made):  # noqa: F811
+def test_a_run_on_embeddings_is_run_again_with_its_file_where_that_is_here(app, made):  # noqa: F811
     """Its address named a set and a model that it has nothing to do with."""
     other = {"set": SET, "model": "upload/mine_lr.csv"}
     test = app(TTM, run=made.file, **other)
     assert {*test.query_params} == {"run"}
     UploadStore().add("mine.npz", Path(RunStore().get(made.file).config["embeddings"]).read_bytes(), "2x2")
-    test = fine(button(app(TTM, run=made.file, **other), "New run").click().run())
+    test = fine(button(app(TTM, run=made.file, **other), "Run again with these settings").click().run())
     assert test.selectbox(key="set").value == "upload/mine.npz"
+
+
+def test_a_run_again_has_every_setting_of_the_run(app, made, started):  # noqa: F811
+    """What is started is the run itself once more: method, groups, transfer check, seed and all."""
+    store = RunStore()
+    for name in (made.simplematch, made.transfer, made.seeds[1]):
+        test = fine(button(app(TTM, run=name), "Run again with these settings").click().run())
+        assert "its seed too" in text(test)
+        fine(button(test, "Start the run").click().run())
+        own, again = (store.get(each) for each in (name, started[-1]))
+        of = [adaptation(run.config).written() | {"group": None} for run in (own, again)]
+        assert own.kind == again.kind and of[0] == of[1]
+    test = fine(button(app(TTM, run=made.simplematch), "New run").click().run())
+    assert test.segmented_control(key="method").value == "Test-time matching" and "Settings of" not in text(
+        test
+    )
 
 
 def test_seeds_are_added_to_a_finished_run_and_to_a_group(app, made, started):  # noqa: F811

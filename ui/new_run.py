@@ -1,4 +1,4 @@
-"""What the form of a new run begins with: what the run on screen was of, unless another was chosen since."""
+"""What the form of a new run begins with: the selection and its preset, or every setting of a run that is run again."""
 
 from __future__ import annotations
 
@@ -6,50 +6,87 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core.base.public_mode import is_public
+from core.runs.store import Run
+from core.ttm.config import PRESETS
 from core.ttm.defaults import absolute_name
+from core.ttm.run import AdaptationRun, LedgerRun, SimpleMatchRun, adaptation
 from ui.loaders import model_source
-from ui.selection import model_names, shared_parameters
+from ui.runs import NEW, open_run
+from ui.selection import model_names
+from ui.ttm_form import METHODS
+from ui.ttm_preset import VARIANTS, values_of
 from ui.uploads import upload_of
 
-_ON_SCREEN = "run_on_screen"  # in the session
-_CHOSEN = ("set", "split", "model")
+_AGAIN = "settings_of"  # in the session: the run whose settings the form has
 
 
-class _RunOnScreen(NamedTuple):
-    name: str  # of a run, or of a group of seeds
-    of: dict[str, Any]  # what it was of, as widgets of the selection have it
-    selected: dict[str, Any]  # what was selected when it was opened
+class _Again(NamedTuple):
+    title: str
+    job: AdaptationRun
 
 
-def note_run_on_screen(name: str, config: Mapping[str, Any]) -> None:
-    """A run is shown. config : its own, or that of the first of its group."""
-    last = st.session_state.get(_ON_SCREEN)
-    if last is None or last.name != name:
-        st.session_state[_ON_SCREEN] = _RunOnScreen(name, _what_it_was_of(config), _selected())
+def new_run_button() -> None:
+    """The form with the selection and the settings of its preset."""
+    st.button("New run", on_click=_open_form, icon=":material/add:")
 
 
-def begin_with_run_on_screen() -> None:
-    """Before the page with the form is opened: its fields get what the last run on screen was of. What somebody has
-    selected since then stays, and so does what a button or a step back brings."""
-    state, context = st.session_state, get_script_run_ctx()
-    last = state.pop(_ON_SCREEN, None)
-    brought = "carried" in state or (context is not None and context.is_history_navigation)
-    if last is None or not last.of or brought or _selected() != last.selected:
+def run_again_button(run: Run, title: str) -> None:
+    """The form with all that this run was of; nothing where that cannot be selected here any more.
+
+    run : itself, or the first of several seeds. title : of the run, or of all its seeds.
+    """
+    if run.kind == LedgerRun.kind or not _what_it_was_of(run.config):
         return
-    state.pop("replaced_model", None)  # of a page that could not use the model selected there
-    state["carried"] = last.of
+    icon, args = ":material/replay:", (run.config, title)
+    st.button("Run again with these settings", on_click=_open_form, args=args, icon=icon)
 
 
-def _selected() -> dict[str, Any]:
-    shared = shared_parameters(chosen=True)
-    return {key: shared[key] for key in _CHOSEN if key in shared}
+def _open_form(config: Mapping[str, Any] | None = None, title: str = "") -> None:
+    """From a callback. config : of the run whose settings it gets; None: the preset's."""
+    open_run(NEW)
+    forget_settings()
+    if config is None:
+        return
+    job = adaptation(config)
+    st.session_state.pop("suited", None)  # else another set than the form's last one resets the preset
+    st.session_state["carried"] = {**_what_it_was_of(config), **_settings_of(job)}
+    st.session_state[_AGAIN] = _Again(title, job)
+
+
+def forget_settings() -> None:
+    """A run is on screen, or the form is asked for by itself."""
+    st.session_state.pop(_AGAIN, None)
+
+
+def settings_said(job: AdaptationRun) -> str:
+    """Whose settings the form has, "" where it has the preset's. job : what it describes."""
+    again = st.session_state.get(_AGAIN)
+    if again is None:
+        return ""
+    if job.key == again.job.key:
+        return f"Settings of {again.title}, its seed too."
+    return f"Begun with the settings of {again.title}, and changed since."
+
+
+def _settings_of(job: AdaptationRun) -> dict[str, Any]:
+    """Every widget of the form, by key, as this run has it."""
+    kind = "simplematch" if isinstance(job, SimpleMatchRun) else "ttm"
+    values = {key: value for key, value in values_of(job.settings).items() if (key, value) != ("tau1", None)}
+    values |= {"method": next(name for name, method in METHODS.items() if method == kind), "n": job.groups}
+    values |= {"device": job.device, "transfer": job.adapt_on is not None}
+    if job.preset in PRESETS:
+        values["preset"] = job.preset
+    if job.oracle:
+        values["variant"] = VARIANTS[2]
+    if job.adapt_on is not None:
+        values |= {"adapt_on": round(100 * job.adapt_on), "split_seed": job.split_seed}
+    return values | ({"scale": job.scale} if job.embeddings else {})
 
 
 def _what_it_was_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """{} where that cannot be selected any more."""
+    """What the sidebar has to select; {} where that cannot be selected any more."""
     shape = {"shape": config["shape"]} if config.get("shape") else {}
     if config.get("embeddings"):
         file = upload_of(config["embeddings"])

@@ -58,6 +58,11 @@ if TYPE_CHECKING:
 
 _ADAPTED = (*RUNS, LedgerRun.kind)
 _SCORED = (*_ADAPTED, EvaluationRun.kind)  # the kinds of run that leave the scores of every group
+# `Comparison.over_seeds` takes run i of A and of B for one draw; of unlike seeds that order would be made up.
+_NO_SHARED_SEED = (
+    "no complete seed in common, so there is no paired difference: the test pairs each seed of A with the same seed of "
+    "B, so run the same seeds of both"
+)
 _FIRST = (
     "metric",
     "B − A",
@@ -180,7 +185,7 @@ class _Pair(NamedTuple):
             alone, said = " alone" * (len(shared) == 1), _seeds_said(shared)
             parts.append(f"compared over seed{'s' * (len(shared) > 1)} {said}{alone}, complete in both")
         elif not (self.other_groups or shared) and {run.runs[0].kind for run in self.runs} <= {*_ADAPTED}:
-            parts.append("no complete seed in common, so there is no paired difference")
+            parts.append(_NO_SHARED_SEED)
         said = "; ".join(parts)
         return f"{said[:1].upper()}{said[1:]}." if said else ""
 
