@@ -795,6 +795,12 @@ def asked_runs(known: Collection[str]) -> list[str]:
     return asked
 
 
+def is_linked(chosen: Sequence[SeedGroup]) -> bool:
+    """Whether the address that this visit began with is of these runs: it is there for their comparison, which then
+    stands above the list. Of runs that are ticked here it stands below, so that no tick moves the list."""
+    return {sweep.id for sweep in chosen} == {*st.session_state.get("linked_runs", "").split(",")}
+
+
 def open_page_of(sweep: SeedGroup) -> None:
     """Leave for the page that shows a run."""
     page, state = page_of(sweep)
@@ -888,7 +894,7 @@ def actions(
             pick_second(chosen[0], others, results)
             before_and_after(chosen[0].runs, store)
             rename(chosen[0], store)
-        elif len(chosen) <= len(LETTERS):
+        elif len(chosen) <= len(LETTERS) and not is_linked(chosen):
             with st.container(key="to-comparison", width="content"):
                 st.markdown(f"[See them compared ↓](#{anchor(COMPARED)})")
         if len(runs) == 1:
@@ -1633,6 +1639,8 @@ def page() -> None:
     if not sweeps:
         nothing_yet(store)
         return
+    st.session_state.setdefault("linked_runs", st.query_params.get("runs", ""))
+    first = st.container(key="linked-comparison")
     sweeps = listed(sweeps)
     steps = [[store.steps(run.id) for run in sweep.runs] for sweep in sweeps]
     frame = table(sweeps, steps)
@@ -1653,10 +1661,11 @@ def page() -> None:
     if any(run.live or run.resumable for run in runs):
         st.fragment(watch, run_every=2.0)(states(runs))
     shown = NOTHING
-    if len(chosen) == 2:
-        shown = compare(chosen, store)
-    elif 2 < len(chosen) <= len(LETTERS):
-        shown = overlay(chosen, store)
+    with first if is_linked(chosen) else st.container():
+        if len(chosen) == 2:
+            shown = compare(chosen, store)
+        elif 2 < len(chosen) <= len(LETTERS):
+            shown = overlay(chosen, store)
     with st.container(horizontal=True):
         of = f"-{pair_name([sweep.id for sweep in by_age(chosen)])}" if len(chosen) == 2 else ""
         more, then = partial(taken_away, shown.tables, of), partial(run_archives, by_age(chosen))

@@ -1170,6 +1170,17 @@ def test_a_link_to_runs_that_are_gone_says_so_in_one_line(app, made):  # noqa: F
     assert test.session_state["chosen_runs"] == [made.wide]
 
 
+def test_a_link_to_a_comparison_shows_it_above_the_list_and_ticks_move_nothing(app, made):  # noqa: F811
+    """On a phone its figure stood two screens below the fold."""
+
+    def is_first(test):
+        labels = [getattr(each, "label", "") for each in test.main]  # in the order of the page
+        return labels.index("Swap A and B") < labels.index("New run")
+
+    assert is_first(app(RUNS, runs=f"{made.group},{made.simplematch}"))
+    assert not is_first(choose(app(RUNS), made.group, made.simplematch))
+
+
 def test_a_click_on_a_row_opens_the_run(app, made):  # noqa: F811
     test = click(app(RUNS), made.simplematch)
     assert not test.exception and test.session_state["run"] == made.simplematch
