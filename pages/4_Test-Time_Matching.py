@@ -35,6 +35,7 @@ SEEDS = (
 def configure(selection: ui.Selection, store: RunStore) -> None:
     """What is adapted and by which preset, the ways to start, every setting, and what the run would select today."""
     prepare(store)
+    runs.unseen_line(store)
     choices = st.container()
     with st.container(key="start-and-example"):  # on a phone the figure follows two buttons, see style.css
         start_place, small_print = st.container(key="start-place"), st.container(key="start-notes")
@@ -210,6 +211,7 @@ def page(selection: ui.Selection | None, store: RunStore, shown: str) -> None:
     leave_selection_out()
     first = runs.runs_of(store, shown)[0]
     forget_settings()
+    runs.note_on_screen(shown, runs.runs_of(store, shown))
     files = ways_on(store, shown)
     single = ledger if first.kind == LedgerRun.kind else ttm_run
     (ttm_sweep if shown.startswith("g-") else single).view(store, shown, files)

@@ -124,13 +124,26 @@ def test_what_adaptation_costs_is_said_in_a_sentence_of_what_is_clear(tmp_path):
     said = costs._verdict(figures.cost_data(none, "group_match"))
     assert said == "No clear change: none of the 2 sets can be told from 0."
     told.to_csv(tmp_path / "cost.csv", index=False)
-    answer = costs.measured_answer(tmp_path)
+    answer = costs.measured_answer(costs.cached_table(tmp_path))
     assert answer.word == "Yes" and answer.said == (
         "clearly worse on 2 of 4 other sets, most on triples: -21.0 points of GroupMatch (95 % interval -27.0 to "
         "-15.0)."
     )
     none.to_csv(tmp_path / "cost.csv", index=False)
-    answer = costs.measured_answer(tmp_path)  # that no set is clearly worse is no proof that none is
+    answer = costs.measured_answer(
+        costs.cached_table(tmp_path)
+    )  # that no set is clearly worse is no proof that none is
     assert answer.word == "Not proven" and answer.said == (
         "clearly worse on none of 2 other sets; lowest on a: +0.0 points of GroupMatch (95 % interval -1.0 to +1.0)."
     )
+
+
+def test_an_answer_reads_the_table_of_costs_once(tmp_path, monkeypatch):
+    read = []
+    table = _costs({"a": (0.0, -1.0, 1.0), "b": (2.0, -1.0, 5.0)})
+    monkeypatch.setattr(costs, "cached_table", lambda folder: read.append(folder) or table)
+    run, store = (
+        SimpleNamespace(id="r", config={}, status="finished"),
+        SimpleNamespace(folder=lambda name: tmp_path),
+    )
+    assert costs.cost_answer(store, run).word == "Not proven" and read == [tmp_path]

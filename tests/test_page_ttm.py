@@ -20,7 +20,7 @@ from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 from typer.testing import CliRunner
 
 import ui
-from core.base.text import _signed, p_digits
+from core.base.text import _pct, _signed, p_digits
 from core.cli import app as cli
 from core.datasets import load
 from core.exchange.run_table import _Result
@@ -561,6 +561,33 @@ def test_before_the_first_iteration_a_run_has_accuracies_and_no_change(app, made
         "GroupMatch, before training",
     }
     assert not any(each.delta for each in test.metric)
+    own = store.steps(run.id)[0]["metrics"]["group_match"]
+    below = next(
+        each.value for each in test.caption if f"{_pct(own['low'])}–" in each.value.replace("\u2060", "")
+    )
+    assert (
+        below.startswith("95 % interval".replace(" %", "\u00a0%"))
+        and f"{_pct(own['value'])}\u00a0%" not in below
+    )
+
+
+def test_the_form_says_how_the_run_is_that_was_left_at_work(app, made):  # noqa: F811
+    """Who came back with another set saw an empty form."""
+    store = RunStore()
+    run = store.create("simplematch", "left", {**store.get(made.simplematch).config, "group": None})
+    attempt = store.queue_up(run.id)
+    test = app(TTM, run=run.id)
+    # It has none, and said “Not yet”.
+    assert "Beyond controls? **Not measured:** SimpleMatch has no controls." in text(test)
+    assert text(test).count("Not yet") == 2
+    fine(button(test, "New run").click().run())
+    assert f"Your run on **{escape_markdown(SET)}** is still at work." in text(test)
+    store.conclude(run.id, attempt, "finished")
+    assert "has finished." in text(fine(test.run()))
+    fine(button(test, "See it").click().run())
+    assert test.query_params["run"] in (run.id, [run.id])
+    fine(button(test, "New run").click().run())
+    assert "Your run on" not in text(test)
 
 
 def test_the_curves_of_a_run_come_before_its_numbers_and_its_settings(app, made):  # noqa: F811

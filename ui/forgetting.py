@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,8 +62,8 @@ def cost_answer(store: RunStore, run: Run, of: str = "") -> Answer:
     """Whether a run has made its model worse on other sets, for the box of answers. of : which seed it is."""
     if run.config.get("embeddings"):
         return Answer(COST, NOT_MEASURED, "its two maps score this file alone.")
-    if is_measured(store, run):
-        return measured_answer(store.folder(run.id), of)
+    if (table := _measured(store, run)) is not None:
+        return measured_answer(table, of)
     if run.status != "finished":
         return Answer(COST, NOT_MEASURED, "the run has not finished, so there is no model yet.")
     if is_public():
@@ -82,10 +81,8 @@ def _measure(run: Run) -> None:
             st.rerun()
 
 
-def measured_answer(folder: Path, of: str = "") -> Answer:
-    """What was measured of a run, from its folder: on how many sets it is clearly worse, and where the most."""
-    table = cached_table(folder)
-    assert table is not None
+def measured_answer(table: pd.DataFrame, of: str = "") -> Answer:
+    """What was measured of a run: on how many sets it is clearly worse, and where the most."""
     data = figures.cost_data(table, GROUP_MATCH)
     difference, low, high = (each[0] for each in (data.difference, data.low, data.high))
     sets = counted(len(data.sets), "other set")

@@ -73,13 +73,19 @@ def gain_record(run: Run) -> dict[str, Any] | None:
         return None
 
 
+def no_controls(run: Run) -> list[Answer]:
+    """The answer of a run whose method has no controls; [] of one that may have some."""
+    said = "SimpleMatch has no controls."
+    return [] if run.kind == "ttm" else [Answer(QUESTION, NOT_MEASURED, said)]
+
+
 def controls_answer(store: RunStore, run: Run, of: str = "") -> Answer:
     """Whether a run gains more than its controls do, for the box of answers. of : which of several seeds it is.
 
     It has to beat each of them, so that no p is corrected: the one that it beats by the least decides.
     """
-    if run.kind != "ttm":
-        return Answer(QUESTION, NOT_MEASURED, "SimpleMatch has no controls.")
+    if never := no_controls(run):
+        return never[0]
     if gain_record(run) is None:
         return Answer(QUESTION, NOT_MEASURED, "there are none for this kind of run.")
     job = LedgerRun.read({**run.config, "ledger": run.config["ttm"], "group": None})

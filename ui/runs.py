@@ -18,7 +18,7 @@ from core.base.text import _pct, _time_left
 from core.exchange.example import EXAMPLE, example_run
 from core.exchange.run_table import _groups_said, _settings_said
 from core.exchange.runs import _Brought, _import_once
-from core.figures.text import escape_markdown, label_and_meaning, metric_line
+from core.figures.text import escape_markdown, label_and_meaning
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, headline_metrics
@@ -38,6 +38,7 @@ STOPPABLE, WORKING = ("queued", "running"), ("running", "stopping")
 TTM_PAGE = "pages/4_Test-Time_Matching.py"
 KINDS = (*RUNS, LedgerRun.kind)  # of run that the page of test-time matching shows
 WATCHED = "watched"  # in the session: the run, of several seeds the first one
+UNSEEN = "unseen_run"  # in the session: the run or group that was left while it worked
 NEW = "new"  # in place of a run's id: none is open
 Records = Sequence[Mapping[str, Any]]  # of the iterations of a run
 Colour = Literal["gray", "violet", "orange", "blue"]
@@ -352,6 +353,35 @@ def is_watched(run_id: str) -> bool:
     return st.session_state.get(WATCHED) == run_id
 
 
+def note_on_screen(name: str, runs: Sequence[Run]) -> None:
+    """A run, or a group by its name, is shown: one at work is missed when something else is opened meanwhile."""
+    if any(run.live for run in runs):
+        st.session_state[UNSEEN] = name
+    elif st.session_state.get(UNSEEN) == name:
+        del st.session_state[UNSEEN]
+
+
+def unseen_line(store: RunStore) -> None:
+    """Where another run is set up: how the one that was left at work is, and the way to it."""
+    name = st.session_state.get(UNSEEN)
+    if not (runs := runs_of(store, name) if name else []):
+        return
+    status = SeedGroup(name, runs).status
+    how = "is still at work" if any(run.live for run in runs) else f"has {_ENDED.get(status, 'ended')}"
+    with st.container(horizontal=True, vertical_alignment="center", key="unseen-run"):
+        of = escape_markdown(str(runs[0].config.get("benchmark", "")))
+        st.markdown(f"Your run on **{of}** {how}.", width="content")
+        st.button("See it", on_click=open_run, args=(name,), icon=":material/visibility:", key="see-unseen")
+
+
+_ENDED = {
+    "finished": "finished",
+    "failed": "failed",
+    "stopped": "been stopped",
+    "interrupted": "been interrupted",
+}
+
+
 def waiting_hint(text: str) -> None:
     """What will appear, and when."""
     st.info(text, icon=":material/hourglass_top:")
@@ -438,13 +468,19 @@ def accuracy_card(
         change = {} if before is None else change_text(before.value, now.value)
         meaning = label_and_meaning(metric)[1]
         st.metric(label, f"{_pct(now.value)} %", help=meaning, **change)
-        shown = metric_line(now) if before is None else _beside_before(now, before)
+        shown = _below(now) if before is None else _beside_before(now, before)
         st.caption(shown + memorised_words(memorised))
 
 
 def memorised_words(chance: float | None) -> str:
     """The line of a card with the chance level of GroupScore once a model has memorised its matchings; "" of None."""
     return "" if chance is None else unbroken(f"  \n{_pct(chance)} % if matchings at random are memorised")
+
+
+def _below(now: Estimate) -> str:
+    """What an accuracy has below its number; Markdown, a line each."""
+    lines = (now.interval, f"chance {_pct(now.chance)} % · {now.tied}")
+    return unbroken("  \n".join(line[0].upper() + line[1:] for line in lines))
 
 
 def _beside_before(now: Estimate, before: Estimate) -> str:

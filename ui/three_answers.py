@@ -40,15 +40,19 @@ def three_answers(answers: Sequence[Answer]) -> None:
                 offer()
 
 
-def not_yet() -> list[Answer]:
-    """Of a run at work: what will be asked, so that the box has its place, and what each means."""
+def not_yet(never: Sequence[Answer] = ()) -> list[Answer]:
+    """Of a run at work: what will be asked, so that the box has its place, and what each means.
+
+    never : the answers to what is never measured of this run.
+    """
     own = METRICS[GROUP_MATCH].label
     meanings = {
         LUCK: f"whether {own} rises by more than chance explains.",
         CONTROLS: "whether training on anything else gains as much.",
         COST: "how the trained model does on other sets.",
     }
-    return [Answer(question, NOT_YET, said) for question, said in meanings.items()]
+    known = {answer.question: answer for answer in never}
+    return [known.get(question, Answer(question, NOT_YET, said)) for question, said in meanings.items()]
 
 
 def luck(compared: Mapping[str, Comparison | SeedChange], note: str = "") -> Answer:

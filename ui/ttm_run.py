@@ -56,7 +56,7 @@ from ui.forgetting import is_measured as cost_is_measured
 from ui.formatting import anchor, contents_line, exact_differences_once, p_text, true_minus, unbroken
 from ui.images import draw_group, group_row
 from ui.ledger import TITLE as GAIN
-from ui.ledger import controls_answer, gain_record, gain_section
+from ui.ledger import controls_answer, gain_record, gain_section, no_controls
 from ui.loaders import evaluate
 from ui.runs import (
     before_and_after,
@@ -230,7 +230,7 @@ def _answers(runs: Sequence[Run]) -> None:
     """The box above all details: while a run works its questions."""
     (run,), store = runs, RunStore()
     if run.live:
-        three_answers(not_yet())
+        three_answers(not_yet(no_controls(run)))
     elif run.done:
         one = _ONE_SEED.partition(":")[0] + "." if _of_one_seed(run, store.steps(run.id)) else ""
         first = luck(run_changes(run), one)

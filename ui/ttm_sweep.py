@@ -40,7 +40,7 @@ from core.ttm.seeds import SeedGroup, group_runs, seed_of, summary
 from ui.export import chart, csv_button, export_section
 from ui.forgetting import cost_answer
 from ui.formatting import anchor, change_text, p_text, true_minus, unbroken, wide_table
-from ui.ledger import controls_answer
+from ui.ledger import controls_answer, no_controls
 from ui.runs import (
     evaluation_at,
     live_section,
@@ -196,7 +196,7 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
 def _answers(runs: Sequence[Run]) -> None:
     """The box above all details. Controls and costs are of one seed, as a model is: of the first complete one."""
     if any(run.live for run in runs):
-        three_answers(not_yet())
+        three_answers(not_yet(no_controls(runs[0])))
         return
     store = RunStore()
     whole = complete(runs, [store.steps(run.id) for run in runs])
