@@ -1,5 +1,7 @@
 """What an adaptation costs, by test-time matching or by a strategy: measured against the right base, and kept."""
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 from adapted import finish

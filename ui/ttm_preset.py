@@ -22,6 +22,7 @@ VARIANTS = ("group", "global", "oracle (uses the truth)")
 ENDS = ("share selected", "value")
 # Fields that count in a variant's units.
 UNITS = ("mode", "start", "share", "tau1", "end", "share_end", "tauT")
+_SEEN_ON_PHONE = 15  # letters of a name in a field of half the width
 HELP = (
     "Rows of the paper's Tables 3 to 5, and starting points for other data. Choosing one resets the fields."
 )
@@ -129,7 +130,9 @@ def pick_preset(place: Any, kind: str, subject: AdaptationInput) -> TrainConfig:
     more: dict[str, Any] = {"on_change": use_preset, "help": HELP, "bind": "query-params"}
     _read_stored_name(names)
     name = place.selectbox("Preset", names, key="preset", format_func=_shown, **more)
-    place.caption(escape_markdown(_made_for(name)))
+    # On a phone the field of a long name takes the whole width (`style.css`), or the end of it was cut.
+    about = place.container(key="preset-long" if len(_shown(name)) > _SEEN_ON_PHONE else "preset-short")
+    about.caption(escape_markdown(_made_for(name)))
     config = PRESETS[name].config
     linked = st.session_state.get("variant", st.query_params.get("variant"))
     return config.updated({"variant": linked}) if kind == "ttm" and linked in VARIANTS[:2] else config
