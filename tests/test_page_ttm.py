@@ -1120,7 +1120,7 @@ def test_a_run_on_embeddings_is_run_again_with_its_file_where_that_is_here(app, 
     test = app(TTM, run=made.file, **other)
     assert {*test.query_params} == {"run"}
     UploadStore().add("mine.npz", Path(RunStore().get(made.file).config["embeddings"]).read_bytes(), "2x2")
-    test = fine(button(app(TTM, run=made.file, **other), "Run again with these settings").click().run())
+    test = fine(button(app(TTM, run=made.file, **other), "Run again").click().run())
     assert test.selectbox(key="set").value == "upload/mine.npz"
 
 
@@ -1128,7 +1128,7 @@ def test_a_run_again_has_every_setting_of_the_run(app, made, started):  # noqa: 
     """What is started is the run itself once more: method, groups, transfer check, seed and all."""
     store = RunStore()
     for name in (made.simplematch, made.transfer, made.seeds[1]):
-        test = fine(button(app(TTM, run=name), "Run again with these settings").click().run())
+        test = fine(button(app(TTM, run=name), "Run again").click().run())
         assert "its seed too" in text(test)
         fine(button(test, "Start the run").click().run())
         own, again = (store.get(each) for each in (name, started[-1]))

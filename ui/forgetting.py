@@ -69,7 +69,7 @@ def cost_answer(store: RunStore, run: Run, of: str = "") -> Answer:
     if is_public():
         return Answer(COST, NOT_MEASURED, "run Crossmatch on your own machine to measure it.")
     sets = counted(len(unadapted_sets(str(run.config["benchmark"]))), "set")
-    return Answer(COST, NOT_MEASURED, f"{of}{sets}, a minute.", lambda: _measure(run))
+    return Answer(COST, NOT_MEASURED, f"{of}it takes {sets} and a minute.", lambda: _measure(run))
 
 
 def _measure(run: Run) -> None:

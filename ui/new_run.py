@@ -39,8 +39,13 @@ def run_again_button(run: Run, title: str) -> None:
     """
     if run.kind == LedgerRun.kind or not _what_it_was_of(run.config):
         return
-    icon, args = ":material/replay:", (run.config, title)
-    st.button("Run again with these settings", on_click=_open_form, args=args, icon=icon)
+    st.button(
+        "Run again",
+        on_click=_open_form,
+        args=(run.config, title),
+        icon=":material/replay:",
+        help="Opens the form with these settings: set, model, method and all numbers.",
+    )
 
 
 def _open_form(config: Mapping[str, Any] | None = None, title: str = "") -> None:

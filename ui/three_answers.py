@@ -70,8 +70,10 @@ def luck(compared: Mapping[str, Comparison | SeedChange], note: str = "") -> Ans
         return Answer(LUCK, NOT_PROVEN, meant)
     lines = [(_word(found), _points(label, found)) for label, found in mains.items()]
     (word, first), *others = lines
-    said = [first, *(f"**{word}:** {line}" for word, line in others), meant, note]
-    return Answer(LUCK, word, " ".join(filter(None, said)))
+    told = "  \n".join(
+        [first, *(f"**{word}:** {line}" for word, line in others)]
+    )  # each part on a line of its own
+    return Answer(LUCK, word, " ".join(filter(None, [told, meant, note])))
 
 
 def _word(found: Comparison | SeedChange) -> str:

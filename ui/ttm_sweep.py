@@ -202,7 +202,7 @@ def _answers(runs: Sequence[Run]) -> None:
     whole = complete(runs, [store.steps(run.id) for run in runs])
     if whole:
         first, found = whole[0], changes(whole) if len(whole) > 1 else run_changes(whole[0])
-        of = f"seed {seed_of(first)}, "
+        of = f"with seed {seed_of(first)} "
         three_answers([luck(found), controls_answer(store, first, of), cost_answer(store, first, of)])
 
 

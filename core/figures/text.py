@@ -43,7 +43,7 @@ def _unbroken(text: str) -> str:
     """A text in which no line ends between a number and its unit, between a sign or a p and its number, or within an
     interval."""
     text = re.sub(r"(?<=\d)–(?=\d)", "–\u2060", text)  # a line may end after a dash
-    return re.sub(r"(?<=\d) (?=%|points?\b)|(?<=[<>=≥≤]) (?=[\d.−+])|(?<=\bp) (?=[<\d])", "\u00a0", text)
+    return re.sub(r"(?<=\d) (?=%|points?\b)|(?<=[<>=≥≤]) (?=[\d.−+])|(?<=\bp) (?=[<=\d])", "\u00a0", text)
 
 
 def _method_and_metric(cell: Mapping[str, Any], label: str) -> str:
