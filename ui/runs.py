@@ -363,8 +363,9 @@ def note_on_screen(name: str, runs: Sequence[Run]) -> None:
 
 def unseen_line(store: RunStore) -> None:
     """Where another run is set up: how the one that was left at work is, and the way to it."""
-    name = st.session_state.get(UNSEEN)
-    if not (runs := runs_of(store, name) if name else []):
+    name = str(st.session_state.get(UNSEEN, ""))
+    runs = runs_of(store, name)
+    if not runs:
         return
     status = SeedGroup(name, runs).status
     how = "is still at work" if any(run.live for run in runs) else f"has {_ENDED.get(status, 'ended')}"
