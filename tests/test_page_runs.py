@@ -1494,7 +1494,7 @@ def test_every_archive_in_the_export_has_its_letter_and_what_tells_it_apart(app,
     newer, older, *_ = listed(app(RUNS))
     said = text(choose(app(RUNS), newer, older)).replace("\\", "")
     assert f"A: {SET} · {MODEL} · lr 7e-05" in said and f"B: {SET} · {MODEL} · lr 0.0003" in said
-    assert "Without 2 runs that have not ended" in said
+    assert "Without 2 runs that are still at work" in said
 
 
 def test_archives_of_several_runs_are_one_file_below_the_others_and_come_back(app, made):  # noqa: F811
@@ -1676,7 +1676,7 @@ def test_a_run_that_took_less_than_a_second_did_not_take_0_seconds():
 def test_the_legend_names_the_seeds_wherever_they_differ(app, made):  # noqa: F811
     """Four seeds with one threshold and one seed with another one were told apart by the threshold alone."""
     job = TTMRun.of(SET, MODEL, groups=24, options={**SMALL, "lr": 1e-4, "seed": 1})
-    other = finish(RunStore(), "lower learning rate", job)
+    other = finish(RunStore(), f"{SET} · {MODEL}", job)
     names = [name for name in drawn(choose(app(RUNS), made.group, other)) if name]
     assert any("seeds 0–1" in name for name in names) and any("seed 1" in name for name in names)
     assert all("lr" in name and "epoch" not in name for name in names), names  # and nothing that both have
