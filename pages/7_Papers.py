@@ -65,6 +65,7 @@ ELSEWHERE = {
     "cola": ("pages/5_Retrieval.py", "Measure the same on Retrieval"),
 }
 LINKED = ("title", "eprint", "url")  # of a citation, what a link to its paper is made of
+FIRST_OF_WORLD = "Sets and models"  # the table whose lines are counted
 FIRST_TABLE = "Iterations"  # of the built-in world: minutes here, with shipped numbers beside it
 # Where a run of a kind is opened; the others in the list of all runs.
 RUN_PAGES = {
@@ -164,6 +165,7 @@ def runnable(name: str, way: Any) -> None:
     with whole:
         record = plan.record()
         st.markdown(f"{told(name, record)}{verdict(store, record)}")
+        how_counted(store, record)
         with st.container(key="table-actions"):  # on a phone below all else
             st.fragment(acting, run_every=poll)(*asked, [plan])
         figures = figures_of(name, seeds, plan, poll)
@@ -182,6 +184,15 @@ def runnable(name: str, way: Any) -> None:
             title=f"{name}: published, and measured here",
             state=view_state(),
         )
+
+
+def how_counted(store: RunStore, record: dict[str, Any]) -> None:
+    """Below the count of the lines of all sets and models, what it counts, and how the others of the pages fit it."""
+    key = record["table"]
+    choice = table_html.table_choices(table_html.WORLD)[FIRST_OF_WORLD]
+    if FIRST_OF_WORLD in table_html.COUNTERPARTS.get(key, ()) or key == choice.key:
+        st.html(f'<div id="{ttm_shifts.COUNTED}"></div>')
+        st.caption(paper_claims.how_lines_are_counted(record_here(store, choice.key)))
 
 
 def measured_note(record: dict[str, Any]) -> str:
@@ -396,10 +407,7 @@ def way_to_plan(plan: papers.TablePlan) -> str:
 
 def finding_of(key: str, measured: dict[str, Any], record: dict[str, Any]) -> str:
     """What our table says of the paper's claim, in Markdown."""
-    said = [in_markdown(each) for each in table_html._findings(key, measured, record["table"])]
-    if key == "world" and said:
-        said[0] = f"{said[0]} {ttm_shifts.beside_the_table_of_sets()}".strip()
-    return "\n\n".join(said)
+    return "\n\n".join(in_markdown(each) for each in table_html._findings(key, measured, record["table"]))
 
 
 def in_markdown(said: table_html._Finding) -> str:

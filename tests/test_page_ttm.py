@@ -100,6 +100,7 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     rises, falls = int((table.gain > 0).sum()), int((table.gain < 0).sum())
     of = f"Of {len(table)} measured sets, {(table['shift'] != 'none').sum()} of them with shifted pictures"
     assert falls > 20 and f"{of}, it rises on {rises} and falls on {falls}: see" in plain(test)
+    assert "[Papers](Papers#how-lines-are-counted) says how this fits its own count." in plain(test)
     fine(test.slider(key="share").set_value(50).run())
     assert "selects 150 of 300 groups" in plain(test)
     assert (

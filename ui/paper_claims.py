@@ -9,11 +9,12 @@ from typing import Any
 import streamlit as st
 
 from core.base import paths
-from core.base.text import _pct, _signed, _signed_range
+from core.base.text import _pct, _signed, _signed_range, counted
 from core.figures.text import escape_markdown
 from core.papers.table_html import PAPERS
 from ui.formatting import true_minus
 from ui.retrieval_table import _VERDICTS, _counted_verdicts, _verdict_record
+from ui.ttm_shifts import TO_COUNTED, beside_the_table_of_sets
 
 _JUDGED = (
     "Here: small models on the built-in world, so not the paper's own pictures. A claim is the same or different only "
@@ -63,6 +64,32 @@ def _record_of_figures() -> dict[str, Any] | None:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
+def how_lines_are_counted(record: Mapping[str, Any]) -> str:
+    """What a line of the table of all sets and models is, when it rises, and how its count fits those of the claims and
+    of the page on test-time matching, in Markdown. record : `TablePlan.record()` of that table."""
+    kinds = (_record_of_figures() or {}).get("lines", ())
+    if not kinds:
+        return ""
+    seeds = {c["shipped_seeds"] for line in record["lines"] for c in line["cells"] if c["method"] == "TTM"}
+    runs = f"{counted(seeds.pop(), 'run')} that differ in their seed" if len(seeds) == 1 else "several seeds"
+    said = (
+        f"**How lines are counted.** A line is one model on one set, with the mean of {runs}. It rises where GroupMatch "
+        "ends above its value before; clearly, where the value before lies outside the 95 % interval after. The claims "
+        f"above split the same {sum(kind['lines'] for kind in kinds)} lines and take clear changes alone: "
+    )
+    parts = [
+        f"of {kind['lines']} {'on ' + kind['of'] if kind['of'] else 'others'}, {_clear(kind)}"
+        for kind in kinds
+    ]
+    return f"{said}{'; '.join(parts)}. {beside_the_table_of_sets()}".strip()
+
+
+def _clear(kind: Mapping[str, Any]) -> str:
+    """`4 rise and 2 fall`."""
+    rises, falls = kind["rises"], kind["falls"]
+    return f"{rises} rise{'s' * (rises == 1)} and {falls} fall{'s' * (falls == 1)}"
+
+
 def _rows(claims: list[Mapping[str, Any]]) -> list[dict[str, str]]:
     return [
         {
@@ -83,7 +110,8 @@ def _here(claim: Mapping[str, Any]) -> str:
     """`+9.8 (+3.4 to +14.8)`, or what was found in a sentence with its figures."""
     if "figures" in claim:
         figures = "; ".join(_figure(each) for each in claim["figures"])
-        return escape_markdown(true_minus(f"{claim['decided_by']} {figures}".rstrip()))
+        said = escape_markdown(true_minus(f"{claim['decided_by']} {figures}".rstrip()))
+        return said.replace("such lines", f"[such lines]({TO_COUNTED})")
     if "difference" not in claim:
         return "not measured"
     return true_minus(_points(claim))

@@ -10,7 +10,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from core.base.paths import assets
-from core.base.text import _pct, _signed, counted
+from core.base.text import _pct, _signed
 from core.datasets import SHIFTS
 from core.figures.ablations import ablations
 from core.figures.text import escape_markdown
@@ -26,18 +26,25 @@ _KEY = ["model", "benchmark", "shift"]
 TITLE = "Where it helps and where it harms"
 
 
+COUNTED = "how-lines-are-counted"  # the place on Papers that says how its counts fit the one below
+TO_COUNTED = f"Papers#{COUNTED}"
+
+
 def of_all() -> str:
     """On how many lines of the table below, a set and a model with pictures as they are or shifted, GroupMatch rises
-    and on how many it falls; "" where none is shipped."""
+    and on how many it falls, with the way to how this fits the count of Papers; "" where none is shipped."""
     table = _table()
     if table.empty:
         return ""
-    rises, falls = int((table.gain > 0).sum()), int((table.gain < 0).sum())
     shifted = int((table["shift"] != "none").sum())
     return (
-        f"Of {len(table)} measured sets, {shifted} of them with shifted pictures, it rises on {rises} and falls on "
-        f"{falls}: see “{TITLE}”."
+        f"Of {len(table)} measured sets, {shifted} of them with shifted pictures, {_rises_and_falls(table)}: see "
+        f"“{TITLE}”. [Papers]({TO_COUNTED}) says how this fits its own count."
     )
+
+
+def _rises_and_falls(table: pd.DataFrame) -> str:
+    return f"it rises on {int((table.gain > 0).sum())} and falls on {int((table.gain < 0).sum())}"
 
 
 def beside_the_table_of_sets() -> str:
@@ -46,13 +53,10 @@ def beside_the_table_of_sets() -> str:
     table = _table()
     if table.empty:
         return ""
-    shifted, counts = int((table["shift"] != "none").sum()), set(table.seeds)
-    seeds = f"{int(table.seeds.sum())} runs"
-    if len(counts) == 1:  # as its headline says it
-        seeds = f"each of {counted(int(counts.pop()), 'seed')} ({seeds})"
+    shifted = int((table["shift"] != "none").sum())
     return (
-        f"The page Test-time matching counts {len(table)} lines, {seeds}: {len(table) - shifted} of these, and "
-        f"{shifted} more with shifted pictures."
+        f"The page [Test-time matching](Test-Time_Matching) counts {len(table)} lines, {len(table) - shifted} of these and "
+        f"{shifted} more with shifted pictures: there {_rises_and_falls(table)}."
     )
 
 

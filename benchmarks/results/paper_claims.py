@@ -210,6 +210,16 @@ def gains_on_one_image() -> tuple[list[int], str, list[Value | Gain]]:
     return sides, said.replace(" The most", f"{apart} The most"), extremes
 
 
+def _kinds_of_lines() -> list[dict[str, Any]]:
+    """The lines of the headline by the claim that they are about, with their clear rises and falls: what the page says
+    of how its counts fit together."""
+    kinds = (("2×2 groups", gains_on(SQUARE)[0]), ("groups of one image", gains_on(ONE_IMAGE)[0]))
+    return [
+        {"of": of, "lines": len(sides), "rises": sides.count(1), "falls": sides.count(-1)}
+        for of, sides in (*kinds, ("", _sides_of_the_rest()))
+    ]
+
+
 def _sides_of_the_rest() -> list[int]:
     """Of the table's lines that are neither on a set of 2×2 groups nor on one of one image."""
     pairs = [(model, name) for model in ADAPTED for name in OTHER_SHAPES]
@@ -448,7 +458,7 @@ CLAIMS = (
 
 def record() -> dict[str, Any]:
     """All claims with their verdicts, as stored."""
-    return {"rule": RULE, "claims": [_written(claim) for claim in CLAIMS]}
+    return {"rule": RULE, "lines": _kinds_of_lines(), "claims": [_written(claim) for claim in CLAIMS]}
 
 
 def _written(claim: Claim) -> dict[str, Any]:
