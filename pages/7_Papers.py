@@ -92,6 +92,7 @@ def choose() -> str:
     with st.container(horizontal=True, vertical_alignment="center", key="paper-and-claims"):
         paper = view_field("paper", names, "Tables of", label_visibility="collapsed", width="content")
         paper_claims.section(paper)
+    paper_claims.overview(paper)
     return paper
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from core.base import paths
 from core.base.text import _pct, _signed, _signed_range, counted
 from core.figures.text import escape_markdown
-from core.papers.table_html import PAPERS
+from core.papers.table_html import PAPERS, WORLD
 from ui.formatting import true_minus
 from ui.retrieval_table import _VERDICTS, _counted_verdicts, _verdict_record
 from ui.ttm_shifts import TO_COUNTED, beside_the_table_of_sets
@@ -28,6 +29,61 @@ _FIGURES_RULE = (
     "Measured on groups of the test sets. Differences are in points, over seeds where a model is trained; all have "
     "95 % intervals, and no group is tied where no ties are named. {}"
 )
+
+
+# What is found different here, each claim in the few words that a line has room for.
+_IN_SHORT = {
+    "Test-time matching raises GroupMatch for every model and every set of 2×2 groups.": "a gain on every 2×2 set",
+    "It also helps where a group has one image and both metrics are the same.": "a gain with one image per group",
+    "Without groups, test-time matching raises the accuracy of that assignment.": "a gain without groups",
+    "A constant or a rising threshold gains nothing.": "no gain with a constant or rising threshold",
+    "Alpha = 1 helps even without validation.": "alpha = 1 helps without validation",
+    "MM-Adapter tells such pictures apart better than tuning both encoders.": "MM-Adapter beats full tuning",
+    "MM-Pred tells such pictures apart better than tuning both encoders.": "MM-Pred beats full tuning",
+    "The model before tells such pictures apart worse than chance does.": "the model before is below chance",
+}
+
+
+def overview(paper: str) -> None:
+    """Which of the paper's claims are not found here, in a line below their count, and how many of the other papers'
+    are; beside tables that are of no paper a line for each."""
+    if paper in PAPERS:
+        st.caption(" ".join(filter(None, (_not_found(paper), _of_the_others(paper)))))
+    elif paper == WORLD:
+        lines = [f"- {_way(each)}: {count}. {_not_found(each)}" for each in PAPERS if (count := _count(each))]
+        if lines:
+            st.caption("\n".join([_HEAD, *lines]))
+
+
+_HEAD = "**What of the papers' claims is found here**"
+
+
+def _not_found(paper: str) -> str:
+    claims = _claims_of(PAPERS[paper])[0]
+    said = [_IN_SHORT.get(c["says"], c["says"].rstrip(".")) for c in claims if c["verdict"] == "different"]
+    return f"**Claimed, but different here**: {escape_markdown('; '.join(said))}." if said else ""
+
+
+def _of_the_others(paper: str) -> str:
+    """`The same here of other papers: 6 of 11 of Language priors, 16 of 36 of Cola.`"""
+    found = [(each, _claims_of(PAPERS[each])[0]) for each in PAPERS if each != paper]
+    said = [
+        f"{sum(c['verdict'] == _VERDICTS[0] for c in claims)} of {len(claims)} of {_way(each)}"
+        for each, claims in found
+        if claims
+    ]
+    return f"The same here of other papers: {', '.join(said)}." if said else ""
+
+
+def _way(paper: str) -> str:
+    """A paper's name as a link to its tables."""
+    return f"[{paper}](Papers?{urlencode({'paper': paper})})"
+
+
+def _count(paper: str) -> str:
+    """`of 11 claims 3 are the same here, 4 different, 4 open`; "" of a paper without any."""
+    claims = _claims_of(PAPERS[paper])[0]
+    return f"of {len(claims)} claims {_counted_verdicts(claims, in_a_sentence=True)}" if claims else ""
 
 
 def section(paper: str) -> None:
@@ -71,23 +127,22 @@ def how_lines_are_counted(record: Mapping[str, Any]) -> str:
     if not kinds:
         return ""
     seeds = {c["shipped_seeds"] for line in record["lines"] for c in line["cells"] if c["method"] == "TTM"}
-    runs = f"{counted(seeds.pop(), 'run')} that differ in their seed" if len(seeds) == 1 else "several seeds"
-    said = (
-        f"**How lines are counted.** A line is one model on one set, with the mean of {runs}. It rises where GroupMatch "
-        "ends above its value before; clearly, where the value before lies outside the 95 % interval after. The claims "
-        f"above split the same {sum(kind['lines'] for kind in kinds)} lines and take clear changes alone: "
-    )
+    runs = f"of {counted(seeds.pop(), 'seed')}" if len(seeds) == 1 else "over its seeds"
     parts = [
-        f"of {kind['lines']} {'on ' + kind['of'] if kind['of'] else 'others'}, {_clear(kind)}"
-        for kind in kinds
+        f"{kind['lines']} {'on ' + kind['of'] if kind['of'] else 'others'} ({_clear(kind)})" for kind in kinds
     ]
-    return f"{said}{'; '.join(parts)}. {beside_the_table_of_sets()}".strip()
+    return (
+        f"**How lines are counted.** A line is one model on one set, the mean {runs}. It rises where GroupMatch ends "
+        "higher than before, clearly where the value before lies outside the 95 % interval after. The claims above "
+        f"count clear changes of the same {sum(kind['lines'] for kind in kinds)} lines: {', '.join(parts)}. "
+        f"{beside_the_table_of_sets()}"
+    ).strip()
 
 
 def _clear(kind: Mapping[str, Any]) -> str:
-    """`4 rise and 2 fall`."""
+    """`4 rise, 2 fall`."""
     rises, falls = kind["rises"], kind["falls"]
-    return f"{rises} rise{'s' * (rises == 1)} and {falls} fall{'s' * (falls == 1)}"
+    return f"{rises} rise{'s' * (rises == 1)}, {falls} fall{'s' * (falls == 1)}"
 
 
 def _rows(claims: list[Mapping[str, Any]]) -> list[dict[str, str]]:

@@ -55,8 +55,8 @@ def beside_the_table_of_sets() -> str:
         return ""
     shifted = int((table["shift"] != "none").sum())
     return (
-        f"The page [Test-time matching](Test-Time_Matching) counts {len(table)} lines, {len(table) - shifted} of these and "
-        f"{shifted} more with shifted pictures: there {_rises_and_falls(table)}."
+        f"The page [Test-time matching](Test-Time_Matching) counts {len(table)} lines, {len(table) - shifted} of these "
+        f"and {shifted} with shifted pictures: {_rises_and_falls(table)}."
     )
 
 
