@@ -29,9 +29,7 @@ from ui.navigation import TRAIN
 from ui.views import read_view, view_field
 from ui.visitor import on_phone
 
-LEAD = (
-    "The tables of three papers, the same measured on the built-in world, and your own numbers beside them."
-)
+LEAD = "Three papers' numbers, what is measured of them here, and yours."
 YOURS = "Your own result"  # among those of one set; the other choices are of a paper's tables
 NOTE = "The numbers are the papers' own, as printed; assets/papers/results.csv lists each with its table."
 # Below the tables in LaTeX.
@@ -92,7 +90,6 @@ def choose() -> str:
     with st.container(horizontal=True, vertical_alignment="center", key="paper-and-claims"):
         paper = view_field("paper", names, "Tables of", label_visibility="collapsed", width="content")
         paper_claims.section(paper)
-    paper_claims.overview(paper)
     return paper
 
 
@@ -165,11 +162,13 @@ def runnable(name: str, way: Any) -> None:
     asked, poll = (name, seeds, busy, " ".join(wrong)), 3.0 if busy else None
     with whole:
         record = plan.record()
-        st.markdown(f"{told(name, record)}{verdict(store, record)}")
-        how_counted(store, record)
+        found = verdict(store, record)
+        how = f" [How lines are counted ↓](#{ttm_shifts.COUNTED})." if found and counts_lines(name) else ""
+        st.markdown(f"{told(name, record)}{found}{how}")
         with st.container(key="table-actions"):  # on a phone below all else
             st.fragment(acting, run_every=poll)(*asked, [plan])
         figures = figures_of(name, seeds, plan, poll)
+        how_counted(store, record)
         st.fragment(standing, run_every=poll)(*asked, [plan])
         folded = folded_label(name, record)
     if folded:
@@ -188,12 +187,18 @@ def runnable(name: str, way: Any) -> None:
 
 
 def how_counted(store: RunStore, record: dict[str, Any]) -> None:
-    """Below the count of the lines of all sets and models, what it counts, and how the others of the pages fit it."""
-    key = record["table"]
-    choice = table_html.table_choices(table_html.WORLD)[FIRST_OF_WORLD]
-    if FIRST_OF_WORLD in table_html.COUNTERPARTS.get(key, ()) or key == choice.key:
+    """Below the figure what the count of the lines of all sets and models counts, to which that count leads, and how
+    the others of the pages fit it."""
+    if counts_lines(record["table"]):
         st.html(f'<div id="{ttm_shifts.COUNTED}"></div>')
-        st.caption(paper_claims.how_lines_are_counted(record_here(store, choice.key)))
+        key = table_html.table_choices(table_html.WORLD)[FIRST_OF_WORLD].key
+        st.caption(paper_claims.how_lines_are_counted(record_here(store, key)))
+
+
+def counts_lines(key: str) -> bool:
+    """Whether the lines of all sets and models are counted beside this table."""
+    of_world = table_html.table_choices(table_html.WORLD)[FIRST_OF_WORLD].key
+    return key == of_world or FIRST_OF_WORLD in table_html.COUNTERPARTS.get(key, ())
 
 
 def measured_note(record: dict[str, Any]) -> str:

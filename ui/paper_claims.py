@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -33,71 +33,63 @@ _FIGURES_RULE = (
 
 # What is found different here, each claim in the few words that a line has room for.
 _IN_SHORT = {
-    "Test-time matching raises GroupMatch for every model and every set of 2×2 groups.": "a gain on every 2×2 set",
-    "It also helps where a group has one image and both metrics are the same.": "a gain with one image per group",
-    "Without groups, test-time matching raises the accuracy of that assignment.": "a gain without groups",
+    "Test-time matching raises GroupMatch for every model and every set of 2×2 groups.": "gains on every 2×2 set",
+    "It also helps where a group has one image and both metrics are the same.": "gains with one image",
+    "Without groups, test-time matching raises the accuracy of that assignment.": "gains without groups",
     "A constant or a rising threshold gains nothing.": "no gain with a constant or rising threshold",
     "Alpha = 1 helps even without validation.": "alpha = 1 helps without validation",
-    "MM-Adapter tells such pictures apart better than tuning both encoders.": "MM-Adapter beats full tuning",
-    "MM-Pred tells such pictures apart better than tuning both encoders.": "MM-Pred beats full tuning",
-    "The model before tells such pictures apart worse than chance does.": "the model before is below chance",
+    "MM-Adapter tells such pictures apart better than tuning both encoders.": "MM-Adapter above full tuning",
+    "MM-Pred tells such pictures apart better than tuning both encoders.": "MM-Pred above it",
+    "The model before tells such pictures apart worse than chance does.": "below chance before training",
 }
 
 
-def overview(paper: str) -> None:
-    """Which of the paper's claims are not found here, in a line below their count, and how many of the other papers'
-    are; beside tables that are of no paper a line for each."""
-    if paper in PAPERS:
-        st.caption(" ".join(filter(None, (_not_found(paper), _of_the_others(paper)))))
-    elif paper == WORLD:
-        lines = [f"- {_way(each)}: {count}. {_not_found(each)}" for each in PAPERS if (count := _count(each))]
-        if lines:
-            st.caption("\n".join([_HEAD, *lines]))
-
-
-_HEAD = "**What of the papers' claims is found here**"
-
-
-def _not_found(paper: str) -> str:
-    claims = _claims_of(PAPERS[paper])[0]
-    said = [_IN_SHORT.get(c["says"], c["says"].rstrip(".")) for c in claims if c["verdict"] == "different"]
-    return f"**Claimed, but different here**: {escape_markdown('; '.join(said))}." if said else ""
-
-
-def _of_the_others(paper: str) -> str:
-    """`The same here of other papers: 6 of 11 of Language priors, 16 of 36 of Cola.`"""
-    found = [(each, _claims_of(PAPERS[each])[0]) for each in PAPERS if each != paper]
-    said = [
-        f"{sum(c['verdict'] == _VERDICTS[0] for c in claims)} of {len(claims)} of {_way(each)}"
-        for each, claims in found
-        if claims
-    ]
-    return f"The same here of other papers: {', '.join(said)}." if said else ""
-
-
-def _way(paper: str) -> str:
-    """A paper's name as a link to its tables."""
-    return f"[{paper}](Papers?{urlencode({'paper': paper})})"
-
-
-def _count(paper: str) -> str:
-    """`of 11 claims 3 are the same here, 4 different, 4 open`; "" of a paper without any."""
-    claims = _claims_of(PAPERS[paper])[0]
-    return f"of {len(claims)} claims {_counted_verdicts(claims, in_a_sentence=True)}" if claims else ""
-
-
 def section(paper: str) -> None:
-    """The claims of the paper whose tables are shown; nothing where none of them is recorded."""
+    """How many claims of the paper whose tables are shown are found here, and which are not, in sight; each with its
+    reasons once it is opened. Beside the built-in world a line per paper; nothing where none is recorded."""
+    if paper == WORLD:
+        _of_all_papers()
+        return
     claims, rule = _claims_of(PAPERS.get(paper, ""))
     if not claims:
         return
-    label = f"Of the paper's {len(claims)} claims {_counted_verdicts(claims, in_a_sentence=True)}"
-    fold = st.expander(label)
-    with fold, st.container(key="paper-claims"):
+    with (
+        st.expander(f"Of the paper's {_count(claims)}{_different(claims)}"),
+        st.container(key="paper-claims"),
+    ):
         st.caption(_JUDGED)
         st.table(_rows(sorted(claims, key=_place_in_table)))
         with st.expander("How a claim is judged"):
             st.caption(rule)
+
+
+def _of_all_papers() -> None:
+    """`The same here: 3 of 11 claims of Test-Time Matching, ...`, and once it is opened which are different."""
+    of_paper = {paper: claims for paper, short in PAPERS.items() if (claims := _claims_of(short)[0])}
+    if not of_paper:
+        return
+    same = [
+        f"{sum(c['verdict'] == _VERDICTS[0] for c in claims)} of {len(claims)} of {paper}"
+        for paper, claims in of_paper.items()
+    ]
+    with st.expander(f"The papers' claims that are the same here: {', '.join(same)}"):
+        st.markdown(
+            "\n".join(
+                f"- [{paper}](Papers?{urlencode({'paper': paper})}): of {_count(claims)}{_different(claims)}."
+                for paper, claims in of_paper.items()
+            )
+        )
+
+
+def _count(claims: Sequence[Mapping[str, Any]]) -> str:
+    """`11 claims 3 are the same here, 4 different, 4 open`."""
+    return f"{len(claims)} claims {_counted_verdicts(claims, in_a_sentence=True)}"
+
+
+def _different(claims: Sequence[Mapping[str, Any]]) -> str:
+    """`. Different: ...`, the claims that are not found here, in few words; "" where none is."""
+    said = [_IN_SHORT.get(c["says"], c["says"].rstrip(".")) for c in claims if c["verdict"] == _VERDICTS[1]]
+    return f". **Different**: {escape_markdown('; '.join(said))}" if said else ""
 
 
 def _place_in_table(claim: Mapping[str, Any]) -> tuple[bool, int]:
