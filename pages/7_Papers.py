@@ -30,6 +30,7 @@ from ui.views import read_view, view_field
 from ui.visitor import on_phone
 
 LEAD = "Three papers' numbers, what is measured of them here, and yours."
+HELD_OUT_GAIN = "held-out α gain"  # begins the head of that column
 YOURS = "Your own result"  # among those of one set; the other choices are of a paper's tables
 NOTE = "The numbers are the papers' own, as printed; assets/papers/results.csv lists each with its table."
 # Below the tables in LaTeX.
@@ -54,6 +55,7 @@ STATES = {
     "printed": (":material/article:", "gray", "published numbers only"),
 }
 _MANY_ROWS, _TALL = 24, 620  # pixels of a table with more rows, which is scrolled by itself
+_MANY_SETS = 8  # of our rows, each of which is several lines on a phone
 _PHONE_ROW = 20  # pixels of a figure's row there, at the least
 _NO_STEP = ("missing", "served", "printed")  # states of lines that no button stands beside
 _BESIDE = 5  # choices of columns that stand beside each other
@@ -309,6 +311,9 @@ def standing(name: str, seeds: int, polled: bool, wrong: str, made: list[papers.
         empty = len(table_html.empty_rows(record))
         rows = len({line["line"] for line in record["lines"]}) - empty
         ours = tables(store, record, rows, bool(empty) and st.session_state.get("empty", False))
+        both = table_html._both_chances(cell for line in record["lines"] for cell in line["cells"])
+        if both:
+            st.caption(both)
         if empty:
             st.toggle(
                 f"Also the {counted(empty, 'row')} without any number", key="empty", bind="query-params"
@@ -331,6 +336,7 @@ class Ours(NamedTuple):
     others: str = ""
     opens: str = ""
     said: str = ""
+    is_folded: bool = False  # on a phone, where the figure above has our numbers
 
 
 def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> list[Mapping[str, Any]]:
@@ -348,11 +354,14 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> l
         measured = record_here(store, choices[name].key)
         whole, first, others = (
             table_html.halves({**measured, "lines": measured["lines"][of]})[0]
-            for of in (slice(None), slice(_FIRST_LINES), slice(_FIRST_LINES, None))
+            for of in (slice(None), slice(_first_lines(measured)), slice(_first_lines(measured), None))
         )
         note = f"{title[0].upper()}{title[1:]}."
         said = "" if record["table"].startswith("cola/") else finding_of(choices[name].key, measured, record)
-        ours.append(Ours(ours_head(name, title), note, whole, first, others, name, said))
+        if table_html._compares_rows(measured):  # whose highest would be of each part
+            first = others = ""
+        in_figure = table_html._compares_rows(record) and has_figure(record)
+        ours.append(Ours(ours_head(name, title), note, whole, first, others, name, said, in_figure))
         cells += [cell for line in measured["lines"] for cell in line["cells"]]
     if not own:
         st.caption(table_html.NOT_PRINTED)
@@ -371,13 +380,20 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> l
     return cells
 
 
+def _first_lines(record: dict[str, Any]) -> int:
+    """How many lines of ours are in sight of many: those of four rows, of which some have a second one of
+    SimpleMatch."""
+    has_two = any(line["line"].endswith(table_html._SIMPLEMATCH) for line in record["lines"])
+    return _FIRST_LINES if has_two else _FIRST_LINES // 2
+
+
 def own_table(record: dict[str, Any], own: str) -> None:
     """A paper's table with its head; on a phone, where the figure above it says most of it, folded (see the style)."""
     with st.container(key="printed"):
         if has_figure(record):
             yours = any(cell["yours"] is not None for line in record["lines"] for cell in line["cells"])
             beside = ", with yours" if yours else ""
-            lines = counted(_rows_of(own) - own.count('"cm-chance"'), "line")
+            lines = counted(_rows_of(own), "line")
             title = f"Published, as the paper prints it{beside}: {lines}"
             st.html(f'<details class="cm-fold"><summary>{title}</summary></details>')
         st.markdown(published_head(record))
@@ -438,15 +454,20 @@ def ours_table(ours: Ours) -> None:
         with st.expander("More on our table"):
             st.markdown(more)
     lines = _rows_of(ours.markup)
-    if lines <= _MANY_ROWS:
+    if lines <= (_MANY_SETS if ours.first else _MANY_ROWS):
         st.html(ours.markup)
         return
-    label, folded = f"All {lines} lines", ours.markup
-    if ours.first:
+    if not ours.first:
+        with st.expander(f"All {lines} lines"):  # what is below it is soon there
+            st.html(ours.markup)
+        return
+    with st.container(key="ours-on-phone" if ours.is_folded else None):
+        if ours.is_folded:  # on a phone; see the style
+            title = f"Ours: {lines} lines, with intervals and chance"
+            st.html(f'<details class="cm-fold"><summary>{title}</summary></details>')
         st.html(ours.first)
-        label, folded = f"The other {lines - _rows_of(ours.first)} lines", ours.others
-    with st.expander(label):  # what is below it is soon there
-        st.html(folded)
+        with st.expander(f"The other {lines - _rows_of(ours.first)} lines"):
+            st.html(ours.others)
 
 
 def in_short(said: str) -> tuple[str, str]:
@@ -456,8 +477,8 @@ def in_short(said: str) -> tuple[str, str]:
 
 
 def _rows_of(markup: str) -> int:
-    """The rows of a table with numbers, without its head."""
-    return markup.count("<tr") - 1
+    """The rows of a table with numbers, without its head and that of the chance levels."""
+    return markup.count("<tr") - 1 - markup.count('"cm-chance"')
 
 
 def side_head(label: str, note: str, opens: str = "") -> None:
@@ -522,7 +543,8 @@ def reading(record: dict[str, Any], ours: Sequence[Mapping[str, Any]], deviation
         text += " Yours stand below them once you have run a line."
     if table_html._compares_rows(record) and not has_figure(record):  # else its caption says so
         text += " Shaded: the highest of its column, humans apart."
-    return text + in_words([*cells, *ours]) + intervals([*cells, *ours])
+    both = table_html._both_chances(ours)  # of the table's own it stands below it
+    return text + in_words([*cells, *ours]) + intervals([*cells, *ours]) + (f" {both}" if both else "")
 
 
 def intervals_over(cells: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -570,6 +592,11 @@ def in_words(cells: Sequence[Mapping[str, Any]]) -> str:
         said += (
             " “GroupMatch before TTM”: the raw model's GroupMatch, before anything is trained, which the paper heads "
             "“SimpleMatch”; a model that learns its own matchings can reach it in GroupScore."
+        )
+    if any(head.startswith(HELD_OUT_GAIN) for head in heads):
+        said += (
+            " “held-out α gain”: what an α chosen on one half of the groups gains over α = 0 on "
+            "the other half, in points of TextScore: the number to quote; α = 0 beside it is of all groups."
         )
     if any(TUNED_ON_TEST in head for head in heads):
         whose = ", for every row anew" if any(TUNED_PER_ROW in head for head in heads) else ""

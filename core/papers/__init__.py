@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from core.base.errors import unknown_name
 from core.cola.run import StrategyRun
-from core.metrics.group_metrics import GROUP_MATCH, GROUP_SCORE
+from core.metrics.group_metrics import GROUP_MATCH
 from core.papers import _cola, _runs, _shipped_results, _table_rows, _tables
 from core.papers._runs import missing_data
 from core.papers._tables import SEEDS, TABLES, lines
@@ -320,8 +320,7 @@ def _chances(
     by_metric, shipped = _runs.chances(line), _shipped_results.of_line(line)
 
     def level(cell: _table_rows.TableCell) -> float | None:
-        # A model overfitted to the matchings of scores at random has each group right, or not, as these matchings are.
-        memorised = cell.method in ("SimpleMatch", "TTM") and cell.metric == GROUP_SCORE
+        memorised = _table_rows._is_memorised(cell.method, cell.metric)
         said = [
             by_metric.get(GROUP_MATCH if memorised else cell.metric),
             *(each.chance(cell) for each in shipped),

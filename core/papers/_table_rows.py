@@ -9,6 +9,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from core import datasets
+from core.metrics.group_metrics import GROUP_SCORE
 from core.runs.description import RunDescription
 
 if TYPE_CHECKING:  # the help of `reproduce` waits for no tables
@@ -16,6 +17,12 @@ if TYPE_CHECKING:  # the help of `reproduce` waits for no tables
 
 GAINS = ("absolute_gain", "relative_gain", "error_reduction")
 Records = Sequence[Mapping[str, Any]]
+
+
+def _is_memorised(method: str, metric: str) -> bool:
+    """Whether a cell's chance level is that of a model which has memorised random matchings: it has each group wholly
+    right, or wholly wrong, as these matchings are."""
+    return method in ("SimpleMatch", "TTM") and metric == GROUP_SCORE
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from core.datasets.paper_results import reference
 from core.debiasing.priors import PRIORS, default_kind
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
 from core.figures.text import label_and_meaning
-from core.metrics.groups import GROUP_SCORE, IMAGE_TO_TEXT, METRICS, TEXT_SCORE
+from core.metrics.groups import GROUP_SCORE, IMAGE_TO_TEXT, TEXT_SCORE
 from core.papers._table_rows import Records, TableCell, TableLine, benchmarks_of_papers
 from core.papers.measurement_run import MeasurementRun
 from core.runs.description import RunDescription
@@ -375,7 +375,7 @@ def builtin_lines() -> list[TableLine]:
         AlphaCell(f"VisualGPTScore {at}", TEXT_SCORE, "after", TEXT_SCORE, at, head=f"{title} TextScore")
         for at, title in _HEADS.items()
     )
-    head = f"{METRICS[TEXT_SCORE].label} to quote: points that held-out α gains over α = 0 on the same halves"
+    head = "held-out α gain in points"
     gain = _HeldOutGainCell(
         "VisualGPTScore validated", "absolute_gain", "after", TEXT_SCORE, "validated", head=head
     )

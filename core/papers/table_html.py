@@ -20,7 +20,7 @@ from core.papers._beside import _with_ours as _with_ours
 from core.papers._findings import _Finding as _Finding
 from core.papers._findings import _findings as _findings
 from core.papers._findings import finding
-from core.papers._table_rows import GAINS
+from core.papers._table_rows import GAINS, _is_memorised
 from core.papers._tables import TABLES
 
 __all__ = [
@@ -198,7 +198,7 @@ def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool, ranked: bool 
             else "<td></td>"
             for head in heads
         )
-        body = f'<tr class="cm-chance"><th scope="row">by chance</th>{cells}</tr>{body}'
+        body = f'<tr class="cm-chance"><th scope="row">{_chance_name(rows.values())}</th>{cells}</tr>{body}'
     top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
     phone = f" cm-pairs{' cm-listed' if of_world else ''}" if len(heads) in _FOLDED else ""
     fits = f" cm-fits{phone}" if len(heads) > _BESIDE else ""
@@ -228,6 +228,31 @@ def _common_chances(rows: Iterable[Mapping[str, Any]], heads: Sequence[str]) -> 
     found = {head: {row[head].get("chance") for row in rows if head in row} for head in heads}
     known = {head: next(iter(of)) for head, of in found.items() if len(of) == 1 and None not in of}
     return known if all(len(of) == 1 for of in found.values()) else {}
+
+
+def _chance_name(rows: Iterable[Mapping[str, Mapping[str, Any]]]) -> str:
+    """What the row of the chance levels is called: of a model that is trained they are of what it may have learnt."""
+    trained = any(_is_memorised(cell["method"], cell["metric"]) for row in rows for cell in row.values())
+    return f"by chance{'<br><small>trained: random matchings, memorised</small>' if trained else ''}"
+
+
+def _both_chances(cells: Iterable[Mapping[str, Any]]) -> str:
+    """Why GroupScore has two chance levels, in one sentence with both where all sets have the same; "" where it has but
+    one."""
+    levels: dict[bool, set[float]] = {False: set(), True: set()}
+    for cell in (each for each in cells if each["metric"] == GROUP_SCORE and each.get("chance") is not None):
+        levels[_is_memorised(cell["method"], cell["metric"])].add(cell["chance"])
+    if not levels[True] or levels[True] <= levels[False]:
+        return ""
+    scored, learnt = (
+        f" ({_pct(next(iter(levels[trained])))} %)" if len(levels[trained]) == 1 else ""
+        for trained in (False, True)
+    )
+    return (
+        f"GroupScore has two chance levels, and both are right: of random scores{scored}, as the figure has it, and of "
+        f"a model that is trained on random matchings and memorises them{learnt}, which then has each group wholly "
+        "right or wholly wrong."
+    )
 
 
 def _headings(lines: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -340,15 +365,18 @@ def _printed_digits(lines: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _cell_html(cell: Mapping[str, Any], measured: bool, chance: str, digits: int) -> str:
-    printed = "" if cell["paper"] is None else _number(cell["paper"], cell["paper_std"], digits)
+    signed = cell["metric"] == GAINS[0]
+    printed = "" if cell["paper"] is None else _number(cell["paper"], cell["paper_std"], digits, signed)
     upper = printed and f"<span>{printed}</span>"
     if cell["shipped"] is not None:
         title = f"measured over {counted(cell['shipped_seeds'], 'seed')}, shipped"
-        upper += f'<span title="{title}">{_number(cell["shipped"], cell["shipped_std"])}</span>'
+        upper += (
+            f'<span title="{title}">{_number(cell["shipped"], cell["shipped_std"], signed=signed)}</span>'
+        )
         upper += _interval_html(cell, "shipped", chance)
     yours = '<b class="cm-none">–</b>' if measured else ""
     if cell["yours"] is not None:
-        number = f"<small>yours</small> {_number(cell['yours'], cell['yours_std'])}"
+        number = f"<small>yours</small> {_number(cell['yours'], cell['yours_std'], signed=signed)}"
         yours = f'<b title="{counted(cell["seeds"], "seed")}">{number}</b>'
         yours += _interval_html(cell, "yours", "")
         if cell["seeds"] < cell.get("wanted", 0):
@@ -357,9 +385,13 @@ def _cell_html(cell: Mapping[str, Any], measured: bool, chance: str, digits: int
     return f"<div{note}>{upper}{yours}</div>"
 
 
-def _number(mean: float, std: float | None, digits: int = 2) -> str:
-    """`72.50 ± 0.64`, as the papers print it; the sign stays with its number where a phone breaks the line."""
-    return f"{mean:.{digits}f}" + ("" if std is None else f" ±\N{NO-BREAK SPACE}{std:.{digits}f}")
+def _number(mean: float, std: float | None, digits: int = 2, signed: bool = False) -> str:
+    """`72.50 ± 0.64`, as the papers print it; the sign stays with its number where a phone breaks the line. signed : a
+    gain in points, `+5.4` or `−0.53`; 0 has no sign."""
+    shown = f"{mean:.{digits}f}"
+    if signed and float(shown):
+        shown = _signed(mean, digits)
+    return _true_minus(shown) + ("" if std is None else f" ±\N{NO-BREAK SPACE}{std:.{digits}f}")
 
 
 def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
