@@ -55,6 +55,7 @@ STATES = {
     "printed": (":material/article:", "gray", "published numbers only"),
 }
 _MANY_ROWS, _TALL = 24, 620  # pixels of a table with more rows, which is scrolled by itself
+_FIELD = 52  # letters of a name that a phone's field shows
 _MANY_SETS = 8  # of our rows, each of which is several lines on a phone
 _PHONE_ROW = 20  # pixels of a figure's row there, at the least
 _NO_STEP = ("missing", "served", "printed")  # states of lines that no button stands beside
@@ -116,13 +117,23 @@ def choose_table(paper: str) -> table_html.TableChoice:
         "Table",
         list(tables),
         key="table",
-        format_func=lambda name: f"{name}: {tables[name].title}",
+        format_func=lambda name: short_name(f"{name}: {tables[name].title}"),
         label_visibility="collapsed",
         width=460 if paper in table_html.PAPERS else 520,  # beside a paper's title and the way to the plan
     )
     if table != (asked or opening):
         st.query_params["table"] = table
     return tables[table]
+
+
+def short_name(name: str) -> str:
+    """As much of a table's name as a phone's field shows: the first parts of its title, or words of it; the whole one
+    stands below the choice."""
+    if len(name) <= _FIELD:
+        return name
+    start = name[: _FIELD - 1]
+    parts = start.rpartition(", ")[0]
+    return f"{parts if len(parts) > _FIELD // 2 else start.rpartition(' ')[0]} …"
 
 
 def warn_unknown(papers_here: Sequence[str], asked: str) -> None:

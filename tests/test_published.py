@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from driving import fine
+from driving import button, fine
 from scipy.stats import binomtest
 from typer.testing import CliRunner
 
@@ -433,6 +433,22 @@ def test_the_page_takes_an_own_result_too(app, tmp_path):
     wanted = f"**: 12.50 % [9.40, 16.10] (mine, as measured); {above} of the {len(others)} comparable "
     wanted += "published results are higher;"
     assert any(wanted in each.value.replace("\\", "") for each in test.markdown)
+
+
+def test_before_anybody_gives_a_result_an_example_shows_what_is_said_of_one_and_fills_the_fields(app):
+    """The page showed a form alone. The middle one of MMVP-VLM's three published numbers of GroupScore (TTM, Table 1):
+    68.15, 22.96 and 5.19; 31 of 135 groups are 22.96 %, with the interval of scipy."""
+    test = app(PAPERS, paper="Your own result", published_set="MMVP-VLM", published_metric="GroupScore")
+    (said,) = [each.value for each in test.caption if each.value.startswith("**Example**")]
+    ends = binomtest(31, 135).proportion_ci()
+    assert "a published number as if it were yours. **Yours, 2nd of 4**: 22.96 % " in said.replace("\\", "")
+    assert f"{100 * ends.low:.2f}" in said.replace("\\", "") and "SigLIP" in said
+    button(test, "Fill in this example").click()
+    fine(test.run())
+    assert test.text_input(key="published_value").value == "22.96"
+    assert test.text_input(key="published_groups").value == "135"
+    assert test.text_input(key="published_system").value == "example: SigLIP-B16"
+    assert not [each for each in test.caption if each.value.startswith("**Example**")]
 
 
 def test_an_own_result_that_is_not_comparable_is_said_to_be_so_first_and_has_no_rank(app):

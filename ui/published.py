@@ -14,6 +14,7 @@ import streamlit as st
 from core.base.errors import InputError
 from core.base.limits import check
 from core.base.text import _pct, counted
+from core.datasets import benchmark_entry
 from core.datasets.paper_results import CITATIONS
 from core.exchange.layouts import _Latex, _latex_cell, text_table_latex
 from core.figures.text import escape_markdown
@@ -74,7 +75,11 @@ def section(store: RunStore, page: Mapping[str, str]) -> None:
     metric = right.selectbox(
         "Metric", chosen.metrics, format_func=_label, key="published_metric", bind="query-params"
     )
+    sample = st.container()
     own = _own(chosen, store, metric)
+    if own is None:
+        with sample:
+            _show_example(chosen, metric)
     table = chosen.standing(metric, own)
     table, marks = table.assign(place=_places(table)), _marks(table)
     _say_own(table, marks)
@@ -287,10 +292,64 @@ def _inside(others: pd.Series, row: Mapping[Any, Any]) -> str:
     return f"; {inside} of the {len(others)} {lie} inside your interval, so that it may stand anywhere from {places}"
 
 
+class _Example(NamedTuple):
+    """The middle one of the comparable published numbers, as if somebody typed it as their own."""
+
+    value: str
+    groups: str
+    system: str
+    method: str
+
+    @classmethod
+    def of(cls, chosen: PublishedSet, metric: str) -> _Example | None:
+        """Of all groups of the set where their number is known and the value is a share of it; None where nothing can
+        be compared."""
+        table = chosen.standing(metric)
+        comparable = table[table["kind"].eq("published") & table["caution"].eq("")]
+        if comparable.empty:
+            return None
+        row = comparable.iloc[len(comparable) // 2]
+        found = cls(f"{row['value']:g}", "", str(row["system"]), str(row["method"]))
+        entry = benchmark_entry(chosen.benchmark(metric)) if chosen.benchmark(metric) else None
+        if entry is None or not entry.counts.get(entry.splits[0]):
+            return found
+        whole = found._replace(groups=str(entry.counts[entry.splits[0]][0]))
+        try:
+            chosen._typed(metric, *whole)
+        except InputError:  # a mean over seeds, or of an average
+            return found
+        return whole
+
+    def fill(self) -> None:
+        """Into the fields, as what it is."""
+        for name, said in zip(self._fields, self, strict=True):
+            st.session_state[f"published_{name}"] = f"example: {said}"[:40] if name == "system" else said[:40]
+
+
+def _show_example(chosen: PublishedSet, metric: str) -> None:
+    """Before anybody gives a result: what is said of one, with a published number in its place."""
+    example = _Example.of(chosen, metric)
+    if example is None:
+        return
+    row = chosen._typed(metric, *example)
+    table = chosen.standing(metric, row)
+    line = _own_lines(table.assign(place=_places(table)), _marks(table))[0]
+    with st.container(key="published-example"):
+        st.caption(f"**Example**, a published number as if it were yours. {line}")
+        st.button("Fill in this example", on_click=example.fill)
+
+
 def _say_own(table: pd.DataFrame, marks: Mapping[str, str]) -> None:
+    """What `_own_lines` says, in a box right below what one's rows come from: the table may lie below the screen, and
+    is filtered by whoever looks."""
+    if lines := _own_lines(table, marks):
+        with st.container(key="published-yours"):
+            st.markdown("  \n".join(lines))
+
+
+def _own_lines(table: pd.DataFrame, marks: Mapping[str, str]) -> list[str]:
     """Where one's own rows stand among what can be compared, and what is above them and cannot, or why one of them
-    cannot be compared, in a box right below what they come from: the table may lie below the screen, and is filtered by
-    whoever looks."""
+    cannot be compared; a line for each."""
     others, lines = _comparable(table), []
     for row in table[table["kind"].eq("yours")].to_dict("records"):
         above = int(others.gt(row["value"]).sum())
@@ -305,9 +364,7 @@ def _say_own(table: pd.DataFrame, marks: Mapping[str, str]) -> None:
             f"{'is' if above == 1 else 'are'} higher{_inside(others, row)}."
             f"{_not_counted(table, row['value'], marks)}"
         )
-    if lines:
-        with st.container(key="published-yours"):
-            st.markdown("  \n".join(lines))
+    return lines
 
 
 def _label(metric: str) -> str:
