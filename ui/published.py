@@ -309,7 +309,7 @@ class _Example(NamedTuple):
         if comparable.empty:
             return None
         row = comparable.iloc[len(comparable) // 2]
-        found = cls(f"{row['value']:g}", "", str(row["system"]), str(row["method"]))
+        found = cls(f"{row['value']:g}", "", str(row["system"]), str(row["method"]) or "as published")
         entry = benchmark_entry(chosen.benchmark(metric)) if chosen.benchmark(metric) else None
         if entry is None or not entry.counts.get(entry.splits[0]):
             return found
