@@ -88,13 +88,16 @@ DETECTABLE = (
     "as many of them; of one comparison alone, so that after Holm's correction it takes more."
 )
 LEAD = "Is one better, or only luckier? What counts are the groups that only one of the two has right."
+_NO_GROUP = "shares no group"  # of a file, with what it would be compared with
 _NO_BENCHMARK = ", or select the benchmark that it was made on, and the file as its model"
 
 
 def pick_other(selection: ui.Selection) -> str | None:
     """B: a model or a file for a benchmark's groups, another file for those of a file; None where there is none."""
     files = [entry for entry in upload_names() if entry != selection.benchmark]
-    names = files if selection.is_file else [*ui.model_names(), *files]
+    strangers = [entry for entry in files if not has_groups_of(entry, selection)]
+    names = [] if selection.is_file else ui.model_names()
+    names += [*(entry for entry in files if entry not in strangers), *strangers]
     if selection.is_file and not files:
         file_ways(selection)
         more = "" if ui.benchmark_of(selection.groups) else _NO_BENCHMARK
@@ -123,6 +126,7 @@ def pick_other(selection: ui.Selection) -> str | None:
             "Compare with the file" if selection.is_file else "Compare with",
             names,
             "other",
+            {entry: f"{entry} ({_NO_GROUP})" for entry in strangers},
             index=None,
             placeholder="a file" if selection.is_file else "a model or a file",
             help="For before and after: the model that a run began with in the sidebar, and `run/…`, what it became, "
@@ -157,9 +161,9 @@ def has_groups_of(entry: str, selection: ui.Selection) -> bool:
     shape = "x".join(map(str, selection.groups.shape))
     try:
         found = {*upload_evaluation(entry, shape).ids}
+        return not found.isdisjoint(selection.groups.ids) or bool(order_assumed(selection, entry))
     except InputError:  # of another shape
         return False
-    return not found.isdisjoint(selection.groups.ids) or bool(order_assumed(selection, entry))
 
 
 def say_what_was_replaced(selection: ui.Selection, other: str | None) -> None:

@@ -74,6 +74,7 @@ from ui import runs as shared
 from ui.export import csv_button, pair_name
 from ui.formatting import anchor, swipe_hint, true_minus
 from ui.gains import MAP, gain_text, gains
+from ui.run_names import COLA, SHIPS, kind_of_run
 from ui.selection import switch_page
 from ui.sweep import draw_sweeps
 from ui.ttm_sweep import estimates_over_seeds, spread, with_interval_of_means
@@ -87,12 +88,10 @@ LETTERS = "ABCDEFGH"  # of the runs whose curves are laid over each other
 FINDABLE = 4  # runs from which on there is a field to find some
 MOST_CARDS = 12  # of the newest runs, on a phone
 MOST_BARS = 3  # of runs that are working at once
-COLA = "adapt"  # the kind of a run of the Retrieval page
 GIVEN_SEEDS = "over groups, for these two seeds"  # what an interval of just two seeds is over
 SCORE_GAIN = "GroupScore gain"
 GAIN, BEFORE = "gain", "before"  # of the metric of the result
 RESULT, SCORE = "result", "GroupScore after"
-_SHIPS = "the example that ships"  # with Crossmatch: nobody here has started it
 PAIRED, UNPAIRED, APART = "paired test", "results, no test", "curves only"  # what two runs can be compared by
 
 
@@ -149,7 +148,7 @@ def row(
         "name": sweep.given_name,
         "model": "/".join(Path(first.config.get("model", "")).parts[-2:]),
         "settings": "",
-        "kind": kind(first),
+        "kind": kind_of_run(first),
         "iterations": f"{min(run.done for run in sweep.runs)} of {first.total or '–'}",
         "started": datetime.fromtimestamp(sweep.created),
         **results,
@@ -191,7 +190,7 @@ def own_settings(runs: Sequence[Run]) -> list[str]:
         run.kind: [set(d) for r, d in zip(runs, described, strict=True) if r.kind == run.kind] for run in runs
     }
     common = {name: set.intersection(*parts) for name, parts in kinds.items()}
-    names = [kind(run) for run in runs]
+    names = [kind_of_run(run) for run in runs]
     of = [(run.config.get("benchmark"), run.config.get("model")) for run in runs]
     alike = _apart_within([*zip(of, names, strict=True)], described)
     is_kind_first = bool(_apart_within(of, [[name] for name in names]))
@@ -218,28 +217,6 @@ def curve(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> list[float]:
     """A metric after every iteration, the mean over seeds; as far as all records have it."""
     means = [row["metrics"][name]["mean"] for row in summary(steps) if name in row["metrics"]]
     return [_half_up(value, 2) for value in means] if len(means) > 1 else []  # of a measurement there is none
-
-
-def kind(run: Run) -> str:
-    """What a run is, in a few words."""
-    if run.kind == COLA:
-        return f"Cola, {run.config[COLA].get('strategy', '')}"
-    if run.kind in ("evaluate", "measure"):
-        return "Evaluation" if run.kind == "evaluate" else "Measurement"
-    if run.kind == "ledger":
-        return "Controls of TTM" + f", {_SHIPS}" * run.is_example
-    words = ["SimpleMatch" if "simplematch" in run.config else "TTM"]
-    if run.config.get("ttm", {}).get("variant") == "global":
-        words.append("global")
-    if run.config.get("oracle"):
-        words.append("oracle (uses the truth)")
-    if run.config.get("adapt_on"):
-        words.append(f"transfer check {100 * run.config['adapt_on']:.0f} %")
-    if run.config.get("embeddings"):
-        words.append("embeddings")
-    if run.is_example:
-        words.append(_SHIPS)
-    return ", ".join(words)
 
 
 def accuracy(found: _Result | None, seeds: int = 1) -> str:
@@ -1135,7 +1112,7 @@ def set_apart(*sweeps: SeedGroup) -> list[str]:
     columns: tuple[Callable[[SeedGroup], str], ...] = (
         lambda sweep: sweep.runs[0].config.get("benchmark", ""),
         lambda sweep: "/".join(Path(sweep.runs[0].config.get("model", "")).parts[-2:]),
-        lambda sweep: kind(sweep.runs[0]).removesuffix(f", {_SHIPS}"),
+        lambda sweep: kind_of_run(sweep.runs[0]).removesuffix(f", {SHIPS}"),
         lambda sweep: _groups_said(sweep.runs[0].config),
         lambda sweep: own[sweep.id],
         seeds_text,

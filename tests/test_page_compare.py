@@ -536,6 +536,23 @@ def test_a_file_compared_on_another_set_gives_way_to_the_default_partner(app, op
     assert "in common" in wrong.error[0].value
 
 
+def test_files_that_share_no_group_are_last_and_say_so_and_the_address_has_their_names_alone(app, tmp_path):
+    """They stood among the others, in the order of the alphabet."""
+    first = uploaded(tmp_path, "m.csv", with_right({0, 1}))
+    stranger = uploaded(tmp_path, "a.csv", np.stack([np.eye(2)] * 3), load(SET).select(np.arange(300) < 3))
+    second = uploaded(tmp_path, "z.csv", with_right({1, 2, 3}))
+    test = app(COMPARE, set=first)
+    field = test.selectbox(key="other")
+    assert field.options == [second, f"{stranger} (shares no group)"] and field.value == second
+    assert "".join(test.query_params["other"]) == second and test.dataframe
+    test.selectbox(key="other").set_value(stranger).run()
+    assert "".join(test.query_params["other"]) == stranger and "in common" in test.error[0].value
+    test = app(COMPARE, set=SET, model="builtin/clip", other=stranger)
+    *_, shared, one, other = test.selectbox(key="other").options
+    assert shared == stranger and {one, other} == {f"{name} (shares no group)" for name in (first, second)}
+    assert test.selectbox(key="other").value == stranger and "3 groups that both have" in text(test)
+
+
 def test_a_set_chosen_on_another_page_brings_its_default_partner(app, tmp_path):
     first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
     second = uploaded(tmp_path, "b.csv", with_right({1, 2, 3}))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ from ui.history import STEPS
 from ui.loaders import load_groups, scorer_list
 from ui.missing import missing_set
 from ui.navigation import WITH_SELECTION
+from ui.run_names import began, run_of
 from ui.score_options import score_options
 from ui.uploads import PREFIX, is_upload, pick_shape, upload_groups, upload_names
 from ui.visitor import VisitorStore
@@ -714,40 +715,67 @@ def model_options(model: str | None, key: str) -> None:
         select(**{key: with_options})
 
 
-def model_field(label: str, names: Sequence[str], key: str, **more: Any) -> str | None:
+def model_field(
+    label: str, names: Sequence[str], key: str, written: Mapping[str, str] | None = None, **more: Any
+) -> str | None:
     """A model from a list or, outside public mode, any other name; part of a listed one stands for the first that has
-    it. Below it which run the name is of."""
+    it. Below it which run the name is of.
+
+    written : what stands on the screen in place of names, which the address keeps: the page writes it then, as a field
+    that is bound to it would write there what is on the screen. With it a field has no default but `_default`.
+    """
+    if written is not None:
+        _read_model(key)
+        more["format_func"] = lambda name: written.get(name, name)
     model = st.selectbox(
         label,
         names,
         key=key,
-        bind="query-params",
+        bind=None if written is not None else "query-params",
         accept_new_options=not is_public(),
         filter_mode="contains",  # the first name in the list is the one that `_complete_name` takes
         on_change=_complete_name,
-        args=(key, tuple(names)),
+        args=(key, tuple(names), written or {}),
         **more,
     )
+    if written is not None:
+        _write_model(key, model)
     _run_line(model)
     return model
 
 
+def _read_model(key: str) -> None:
+    """Before its field is drawn, what the address says of a model: where nothing was chosen yet, and after a step back
+    or forward."""
+    context, state = get_script_run_ctx(), st.session_state
+    _unbind([key])  # of a list without runs the address had the field
+    asked = st.query_params.get(key)
+    if context is not None and context.is_history_navigation:
+        state[key] = asked or _default(key)
+    elif asked and key not in state:
+        state[key] = asked
+
+
+def _write_model(key: str, model: str | None) -> None:
+    if not model or model == _default(key):
+        st.query_params.pop(key, None)
+    elif st.query_params.get(key) != model:
+        st.query_params[key] = model
+
+
 def _run_line(model: str | None) -> None:
-    """Below the name of a model that a run has adapted: which run that is; its id says it to nobody."""
-    run_id = (model or "").rpartition("run/")[2] if "run/" in (model or "") else ""
-    with suppress(InputError):
-        run = VisitorStore().get(run_id) if run_id else None
-        if run is not None:
-            st.caption(
-                escape_markdown(f"{run.title}, run of {datetime.fromtimestamp(run.created):%d %b %H:%M}")
-            )
+    """Below the name of a model that a run has adapted: which run that is."""
+    run = run_of(model)
+    if run is not None:
+        st.caption(escape_markdown(f"{run.title}, run of {began(run)}"))
 
 
-def _complete_name(key: str, names: Iterable[str]) -> None:
-    """Replace a part of a name that was typed by the first name that has it."""
+def _complete_name(key: str, names: Iterable[str], written: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Replace a part of a name that was typed by the first name that has it, or is written with it."""
     typed = st.session_state[key]
     if typed is not None and typed not in names:
-        found = (name for name in names if typed.strip().lower() in name.lower())
+        part = typed.strip().lower()
+        found = (name for name in names if part in name.lower() or part in written.get(name, "").lower())
         st.session_state[key] = next(found, typed.strip())
 
 
