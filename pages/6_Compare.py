@@ -41,7 +41,7 @@ from ui.compared import (
     sides_of,
 )
 from ui.export import bars_note, pair_name, row_names
-from ui.formatting import _and, anchor, interval_to_quote, p_text
+from ui.formatting import _and, anchor, interval_to_quote, p_exact
 from ui.groups_needed import groups_needed
 from ui.history import page_is_drawn_again
 from ui.images import group_under_several
@@ -255,7 +255,8 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], notes: str)
         f"{said}  \n{alone_right(match, first, second)}", help=of_the_headline(match, len(apart)) or None
     )
     data = figures.bars_data({first: a.metrics, second: b.metrics}, list(apart))
-    figure = figures.paired_bars_figure(data)
+    # By their names: whoever swaps the two finds each in its colour again.
+    figure = figures.paired_bars_figure(data, sorted(data.rows))
     values = "; ".join(
         f"{METRICS[name].label}: {_pct(a.metrics[name].value)} and {_pct(b.metrics[name].value)} %"
         for name in data.metrics
@@ -434,7 +435,7 @@ def difference_table(table: pd.DataFrame, columns: Columns, order: list[str], sw
     """Some columns of the table of differences; a difference with its interval in one cell. swiped : what a phone's
     visitor finds to the right, "for …"."""
     written = {name: _pct for name in table if table[name].dtype == float}
-    written |= {name: p_text for name in table if name == "p" or name.startswith(("p (", "p by "))}
+    written |= {name: p_exact for name in table if name == "p" or name.startswith(("p (", "p by "))}
     written |= {name: signed_text for name in table if name.startswith("B − A")}
     styled = table.style.format(written)
     for row, (value, interval) in enumerate(zip(table["B − A"], table[columns.interval], strict=True)):
@@ -483,13 +484,12 @@ def verdict(
     said = f"{paired._ahead_said(match, a, b, tests)}**, with {levels}"
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both))
     # The interval is uncorrected, and so is the p beside it; the corrected one is named, here or in the verdict.
-    alone, corrected = p_text(tested.p_value), p_text(tested.p_holm or tested.p_value)
+    alone, corrected = p_exact(tested.p_value), p_exact(tested.p_holm or tested.p_value)
     beside = " by itself" if is_unproven else "" if alone == corrected else f", corrected {corrected}"
     interval = f"95 % interval {_signed_range(low, high)}"
     interval += f", {paired._moved_end(tested)} by the exact test" if paired._moved_end(tested) else ""
-    said_p = (alone if alone.startswith("<") else f"= {alone}").replace(" ", "\u00a0")
     of = "" if match._ahead or is_unproven else ", the second minus the first"
-    difference = f"{_signed(led)} points{of} ({interval}; p\u00a0{said_p}{beside})"
+    difference = f"{_signed(led)} points{of} ({interval}; p\u00a0=\u00a0{alone}{beside})"
     return ui.unbroken(ui.true_minus(f"**GroupMatch: {said}. The difference is {difference}."))
 
 

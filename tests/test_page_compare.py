@@ -25,7 +25,7 @@ from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 from ui.compared import sides_of
 from ui.export import row_names
-from ui.formatting import p_text
+from ui.formatting import p_exact
 
 COMPARE = "pages/6_Compare.py"
 SET = "scenes/left-right"
@@ -154,7 +154,8 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     # Two decimals stood beside one in chart and intervals, and a phone had the names four times.
     assert (
         "builtin/siglip is behind builtin/clip**, with 71.3 % against 82.7 %. The difference is −11.3 points (95 % "
-        "interval −17.2 to −5.1; p < 0.001)." in said.replace("\u2060", "").replace("\u00a0", " ")
+        "interval −17.2 to −5.1; p = 0.00012, corrected 0.00012)."
+        in said.replace("\u2060", "").replace("\u00a0", " ")
     )
     # “95 % interval by caption, uncorrected; p by caption, corrected for these 5 metrics” filled the headline.
     (lead,) = [each for each in test.markdown if "is behind" in each.value]
@@ -180,7 +181,7 @@ def test_the_p_of_the_headline_is_that_of_the_table_and_decides_with_the_interva
     said = text(app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")).replace("\\", "")
     assert match["p by caption"] < match["p by caption (Holm)"]
     # “95 % interval −0.3 to +14.3; p = 0.29” were one uncorrected and one corrected, and did not fit together.
-    alone, corrected = p_text(match["p by caption"]), p_text(match["p by caption (Holm)"])
+    alone, corrected = p_exact(match["p by caption"]), p_exact(match["p by caption (Holm)"])
     assert f"p = {alone}, corrected {corrected})." in said.replace("\u00a0", " ")
     right = np.tile(np.eye(2), (300, 1, 1))
     worse = right.copy()
@@ -909,6 +910,30 @@ def test_two_files_with_other_groups_besides_are_compared_on_what_both_have(app,
     assert heads["only B right"]["label"] == "only b.csv"  # a head is no Markdown: it was `only b\\.csv`
     assert round(match["A: a.csv"], 1) == 66.7 and (match["only B right"], match["only A right"]) == (1, 1)
     assert "on the 3 groups that both have: a.csv has 5, b.csv has 3" in text(test).replace("\\", "")
+
+
+def test_a_small_p_is_written_in_full_with_the_corrected_one_beside_it(app, tmp_path):
+    """Every p below 0.001 was “< 0.001”, which a paper's appendix cannot quote, and the corrected one was left out.
+
+    Right on all of 20 groups against none: p is 2 / 2 ** 20, among five metrics 10 / 2 ** 20."""
+    right = np.tile(np.eye(2), (20, 1, 1))
+    first, second = uploaded(tmp_path, "a.csv", 1 - right), uploaded(tmp_path, "b.csv", right)
+    test = app(COMPARE, set=first, other=second)
+    assert "p = 1.9×10⁻⁶, corrected 9.5×10⁻⁶)." in text(test).replace("\u00a0", " ")
+    shown = convert_arrow_bytes_to_pandas_df(test.dataframe[0].proto.arrow_data.styler.display_values)
+    assert {*shown["p"]} == {"1.9×10⁻⁶"} and {*shown["p (Holm)"]} == {"9.5×10⁻⁶"}
+
+
+def test_two_that_swap_keep_their_colours(app):
+    """The first one's bars were violet, whichever it was: after “Swap the two” both had the other's colour."""
+    found = []
+    for model, other in (("builtin/clip", "builtin/siglip"), ("builtin/siglip", "builtin/clip")):
+        test = app(COMPARE, set=SET, model=model, other=other)
+        drawn = json.loads(test.get("plotly_chart")[0].proto.spec)["data"]
+        bars = {each["name"]: each["marker"] for each in drawn if each["type"] == "bar"}
+        assert list(bars) == [model, other]  # A stands to the left
+        found.append(json.dumps([bars[model], bars[other]][:: 1 if model < other else -1]))
+    assert found[0] == found[1]
 
 
 def test_of_one_metric_nothing_is_corrected(app):

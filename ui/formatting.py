@@ -18,6 +18,7 @@ from core.base.text import (
     _signed,
     _time_left,
     _true_minus,
+    p_digits,
 )
 from core.figures.text import _unbroken, label_and_meaning
 from core.metrics.group_metrics import Metric
@@ -37,6 +38,18 @@ def p_text(p: float | None) -> str:
     """A p value as it is read: two digits (more beside 0.05), or that it is below 0.001."""
     return _p_text(p)
 
+
+def p_exact(p: float | None) -> str:
+    """A p value to two digits (more beside 0.05), however small, with a raised power.
+
+    >>> p_exact(0.0317), p_exact(2.34e-7), p_exact(None)
+    ('0.032', '2.3×10⁻⁷', '–')
+    """
+    number, _, power = p_digits(p).partition("e")
+    return f"{number}×10{str(int(power)).translate(_RAISED)}" if power else number
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 true_minus = _true_minus
 

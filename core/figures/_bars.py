@@ -53,10 +53,14 @@ def bars_figure(data: BarsData, height: int = 340) -> go.Figure:
     return figure.update_xaxes(tickvals=np.arange(len(names), dtype=float), ticktext=names)
 
 
-def paired_bars_figure(data: BarsData) -> go.Figure:
-    """Grouped bars, one group per metric, rows (models that are compared) by colour and hatching, side by side."""
+def paired_bars_figure(data: BarsData, coloured: Sequence[str] = ()) -> go.Figure:
+    """Grouped bars, one group per metric, rows (models that are compared) by colour and hatching, side by side.
+
+    coloured : the rows in the order of their colours, where it is not their own.
+    """
     by_metric = data._replace(**{f: getattr(data, f).T for f in ("value", "low", "high", "chance", "ties")})
     looks = [hatched(colour, shape) for (colour, _), shape in zip(SERIES, ("", "/", ".", "x"), strict=True)]
+    looks = [looks[coloured.index(name)] for name in data.rows] if coloured else looks
     labels = [description_of(name).label for name in data.metrics]
     figure = _grouped_bars(by_metric, data.rows, labels, looks, 340)
     texts = list(map(_two_lines, labels))
