@@ -46,6 +46,7 @@ from ui.groups_needed import groups_needed
 from ui.history import page_is_drawn_again
 from ui.images import group_under_several
 from ui.old_links import seed_widgets_from_address
+from ui.run_names import run_names
 from ui.uploads import (
     PREFIX,
     is_upload,
@@ -126,7 +127,7 @@ def pick_other(selection: ui.Selection) -> str | None:
             "Compare with the file" if selection.is_file else "Compare with",
             names,
             "other",
-            {entry: f"{entry} ({_NO_GROUP})" for entry in strangers},
+            {**run_names(names), **{entry: f"{entry} ({_NO_GROUP})" for entry in strangers}},
             index=None,
             placeholder="a file" if selection.is_file else "a model or a file",
             help="For before and after: the model that a run began with in the sidebar, and `run/…`, what it became, "
@@ -485,7 +486,7 @@ def verdict(
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both))
     # The interval is uncorrected, and so is the p beside it; the corrected one is named, here or in the verdict.
     alone, corrected = p_exact(tested.p_value), p_exact(tested.p_holm or tested.p_value)
-    beside = " by itself" if is_unproven else "" if alone == corrected else f", corrected {corrected}"
+    beside = " by itself" if is_unproven else f", corrected {corrected}" if tests > 1 else ""
     interval = f"95 % interval {_signed_range(low, high)}"
     interval += f", {paired._moved_end(tested)} by the exact test" if paired._moved_end(tested) else ""
     of = "" if match._ahead or is_unproven else ", the second minus the first"

@@ -74,7 +74,7 @@ def test_the_table_that_is_written_has_ten_digits_of_every_number(tmp_path):
         np.savez(tmp_path / f"{name}.npz", scores=scores, truth=[[0, 1]] * 3)
     run(tmp_path / "a.npz", tmp_path / "b.npz", "--out", tmp_path / "table.csv")
     row = pd.read_csv(tmp_path / "table.csv", dtype=str).iloc[0]
-    assert (row["a"], row["b"], row["difference"]) == ("66.66666667", "100.0", "33.33333333")
+    assert (row["a_value"], row["b_value"], row["difference"]) == ("66.66666667", "100.0", "33.33333333")
     assert all(len(row[name].lstrip("-0.").replace(".", "")) <= 10 for name in ("a_low", "a_high", "p"))
 
 

@@ -254,7 +254,7 @@ def test_export_has_the_command_and_the_rows_at_this_alpha(app, monkeypatch):
             f"{module}.export_section", lambda name, *args, **more: given.update({name: more})
         )
     app(alpha="0.25", samples="3")
-    said = f"crossmatch alpha {SET} --split test --model {MODEL} --prior gaussian --samples 3"
+    said = f"crossmatch debias {SET} --split test --model {MODEL} --prior gaussian --samples 3"
     assert (
         given["alpha-swap-blip-caption"]["command"]
         == given["alpha-protocol-swap-blip-caption"]["command"]
@@ -1420,7 +1420,7 @@ def test_two_files_of_a_retrieval_set_are_measured(app):
     said = text(test)
     assert "These images cannot tell whether alpha helps" in said and "+50.0 points at α = 0.250" in said
     assert "2 groups or images, and of fewer than 30" in said
-    assert "crossmatch alpha --scores s.csv --prior p.csv" in [c.value for c in test.code]
+    assert "crossmatch debias --scores s.csv --prior p.csv" in [c.value for c in test.code]
     test.get("file_uploader")[1].upload("p.csv", b"caption,log_prob,tokens\na,-6,3\nb,-1,2\nc,-1,2\n")
     said = text(fine(test.run())).replace("\\", "")
     assert "not used: 1 caption that the scores lack, 'c' first; not used: the column 'tokens'" in said

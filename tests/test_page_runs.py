@@ -1205,6 +1205,28 @@ def test_one_chosen_run_is_compared_with_a_second_one_that_is_picked(app, made):
     assert test.selectbox(key="other").value == f"run/{made.simplematch}"
 
 
+def test_a_model_that_a_run_has_adapted_is_chosen_by_a_name_and_the_address_has_its_id(app, made):  # noqa: F811
+    """`run/20261124-031522-…` said to nobody which run it was; only the line below the chosen one did."""
+    first, second, name = made.seeds[0], f"run/{made.seeds[1]}", "TTM · left-right · seed {}"
+    test = app("pages/2_Matching.py", set=SET, model=f"run/{first}")
+    field = test.selectbox(key="model")
+    assert field.value == f"run/{first}" and {name.format(s) for s in (0, 1)} <= {*field.options}
+    assert not [each for each in field.options if each.startswith("run/")]
+    fine(field.set_value(second).run())
+    assert "".join(test.query_params["model"]) == second and test.session_state["model"] == second
+    fine(test.switch_page("pages/6_Compare.py").run())
+    assert test.selectbox(key="model").value == second
+    assert {name.format(s) for s in (0, 1)} <= {*test.selectbox(key="other").options}
+    fine(test.selectbox(key="other").set_value(f"run/{first}").run())
+    assert "".join(test.query_params["other"]) == f"run/{first}"
+    store = RunStore()
+    store.rename(first, "My best run")
+    store.rename(second.removeprefix("run/"), "My best run")  # which run it is stays clear
+    options = fine(test.run()).selectbox(key="model").options
+    assert len([each for each in options if each.startswith("My best run · ")]) == 2
+    assert len({*options}) == len(options)
+
+
 def test_one_chosen_run_opens_on_the_test_time_matching_page(app, made):  # noqa: F811
     test = choose(app(RUNS), made.group)
     assert button(test, "Open").click().run().session_state["run"] == made.group

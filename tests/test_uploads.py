@@ -604,7 +604,7 @@ def test_a_prior_beside_a_file_debiases_it(app, file):
     store.put_beside(store.get(file), PRIOR, "prior.npz", data.getvalue())
     test = app(DEBIAS, set=f"upload/{file}")
     assert "your file prior.npz" in plain(test) and test.slider(key="alpha") is not None
-    assert "crossmatch alpha --scores scores.csv --prior prior.npz" in [code.value for code in test.code]
+    assert "crossmatch debias --scores scores.csv --prior prior.npz" in [code.value for code in test.code]
 
 
 def test_a_prior_beside_a_file_is_replaced_and_removed_on_the_page(app, file):

@@ -232,12 +232,12 @@ def _study_of(evaluation: Any, prior: Prior) -> AlphaStudy:
 
 
 def _file_command(selection: Selection, entry: str) -> str:
-    """`crossmatch alpha` of a file of scores with its prior, as both were named; "" for embeddings."""
+    """`crossmatch debias` of a file of scores with its prior, as both were named; "" for embeddings."""
     file = stored_upload(entry)
     prior, tags = file.beside(PRIOR), file.beside(TAGS)
     if file.shape or prior is None:
         return ""
-    words = ["crossmatch", "alpha", "--scores", file.name, "--prior", prior[0]]
+    words = ["crossmatch", "debias", "--scores", file.name, "--prior", prior[0]]
     words += [] if tags is None else ["--tags", tags[0]]
     return shlex.join([*words, *tag_words(selection.tags)])
 
@@ -306,7 +306,7 @@ def debias_inputs(selection: Selection, model: str, picked: PickedPrior) -> Debi
     )
     options = {"--samples": picked.samples, "--null-mean": picked.pixels[0], "--null-std": picked.pixels[1]}
     given = [w for flag, value in options.items() if value is not None for w in (flag, f"{value:g}")]
-    command = alpha_command(selection, "alpha", model, "--prior", picked.kind, *given)
+    command = alpha_command(selection, "debias", model, "--prior", picked.kind, *given)
     study = _study((*key, picked, selection.tags), evaluation, prior)
     name = selection_name(selection._replace(model=model))
     return DebiasInputs(model, study, prior, command, selection.description, name=name)
@@ -320,7 +320,7 @@ def shipped_retrieval() -> dict[str, Any] | None:
 
 
 def alpha_command(selection: Selection, name: str, model: str, *words: str) -> str:
-    """`crossmatch alpha` or `crossmatch blind` of a model on the selected groups."""
+    """`crossmatch debias` or `crossmatch blind` of a model on the selected groups."""
     shape = ["--shape", "x".join(map(str, selection.groups.shape))] if st.session_state.get("shape") else []
     source = [selection.benchmark, "--split", selection.split, *shape, "--model", model]
     return shlex.join(["crossmatch", name, *source, *words, *tag_words(selection.tags)])

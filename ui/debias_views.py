@@ -459,7 +459,7 @@ def other_methods() -> None:
             "one false caption, log P of Vicuna-13B, and does not say how it scales the difference; here it is the "
             "mean over a group's pairs, divided by the largest of the set. By builtin/blind-lm it is +0.73 on "
             "word-order, whose shuffled captions give themselves away without the image, and within 0.03 of 0 on the "
-            "other sets with false captions. `crossmatch alpha` prints it for its own log P(t). All numbers, with "
+            "other sets with false captions. `crossmatch debias` prints it for its own log P(t). All numbers, with "
             "intervals: benchmarks/BASELINES.md."
         )
 
@@ -500,7 +500,7 @@ def retrieval_view() -> None:
         f"{note} Percent with 95 % intervals. The alpha from the validation split gains "
         f"{true_minus(_signed(_change_in_points(*ends)))} points of R@1 over alpha 0 ({interval})."
         f"{exact_differences_once('retrieval')} From text to image nothing changes. For another set, run "
-        "`crossmatch alpha --benchmark coco`; for any model, `crossmatch recall`."
+        "`crossmatch debias --benchmark coco`; for any model, `crossmatch recall`."
     )
     with st.expander("The paper's numbers (Table 7, BLIP on COCO and Flickr30k)"):
         st.dataframe(reference("VGPT", "Table 7")[["dataset", "method", "metric", "value"]], hide_index=True)

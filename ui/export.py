@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import shlex
+import shutil
 import tempfile
 import textwrap
 from base64 import b64encode
@@ -28,7 +29,7 @@ from core.groups import GroupSet
 from core.metrics.group_metrics import METRICS
 from ui.navigation import PAGES
 from ui.selection import benchmark_of, shown_selection
-from ui.uploads import PREFIX, is_upload, stored_upload
+from ui.uploads import PREFIX, is_upload, stored_upload, upload_store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,7 +120,7 @@ def export_section(
         if then is not None:
             then()
         _copied("Link to exactly this view", link(state, moved))
-        _copied("Command that prints the same numbers", command, "bash")
+        _copied(f"Command that prints the same numbers{_where_to_run(command)}", command, "bash")
         _copied("LaTeX table (needs the package booktabs)", latex() if callable(latex) else latex, "latex")
         _copied("BibTeX", bibtex(groups, papers), "latex")
 
@@ -262,6 +263,23 @@ def _names_in_files(entries: Sequence[str]) -> list[str]:
     return [re.sub(r"[^\w@~+-]+", "-", name)[:_SHORT].strip("-") for name in names]
 
 
+def _where_to_run(command: str) -> str:
+    """After what a command does, where it has to be pasted: it names files as they were uploaded, whose folder no
+    browser tells, and `crossmatch` as a terminal of this installation knows it."""
+    stored = upload_store().list() if command else []
+    known = {file.name for file in stored} | {found["name"] for u in stored for found in u.facts["beside"].values()}
+    named = [word for word in dict.fromkeys(_words(command)) if word in known]
+    where = f", in the folder with {' and '.join(map(escape_markdown, named))}" if named else ""
+    own = not is_public() and shutil.which("crossmatch") is None
+    return f"{where}. If the shell does not find it: `source .venv/bin/activate`" if own else where
+
+
+def _words(command: str) -> list[str]:
+    """A command's words, without the files that it writes."""
+    words = shlex.split(command)
+    return [word for before, word in zip(["", *words], words, strict=False) if before != "--out"]
+
+
 def _copied(label: str, text: str, language: str | None = None) -> None:
     """A text with a button that copies it; nothing where there is none."""
     if text:
@@ -298,6 +316,8 @@ def evaluation_exports(
     def report() -> bytes:
         of_one = [ReportSection(model, groups, e, where["set"], where["split"]) for model, e in named.items()]
         again = "" if assumed else command  # which makes no such assumption
+        files = [name for name in _words(again) if any(name == _plain_name(e) for e in evaluations if is_upload(e))]
+        again = f"# in the folder with {' and '.join(files)}\n{again}" if files else again
         return report_html(of_one, command=again, note=assumed).encode()
 
     alone = (

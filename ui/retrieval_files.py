@@ -66,7 +66,7 @@ def own_retrieval_set() -> None:
             f"{exact_differences_once('file')}"
         )
         st.code(
-            shlex.join(["crossmatch", "alpha", "--scores", names[0], "--prior", names[1]]), language="bash"
+            shlex.join(["crossmatch", "debias", "--scores", names[0], "--prior", names[1]]), language="bash"
         )
 
 

@@ -31,7 +31,7 @@ from ui.history import STEPS
 from ui.loaders import load_groups, scorer_list
 from ui.missing import missing_set
 from ui.navigation import WITH_SELECTION
-from ui.run_names import began, run_of
+from ui.run_names import began, run_names, run_of
 from ui.score_options import score_options
 from ui.uploads import PREFIX, is_upload, pick_shape, upload_groups, upload_names
 from ui.visitor import VisitorStore
@@ -366,6 +366,8 @@ def _restore_selection(page: str) -> None:
     if came and "set" not in st.query_params and selected.get("set") == state.pop(OPENED_BY_ITSELF, None):
         selected.pop("set", None)
         state.pop("set", None)
+    if came and "model" in st.query_params:  # its field may not be bound to the address (`model_field`)
+        state["model"] = st.query_params["model"]
     named = st.query_params.get("set", selected.get("set", "") if came else state.get("set", ""))
     for key, value in selected.items():
         if key in st.query_params or (is_upload(named) and key in _OF_BENCHMARKS):
@@ -616,10 +618,13 @@ def _pick_of_benchmark(benchmark: str, files: Sequence[str], needs: str) -> Sele
         fields.remove("shape")
         if groups is not None:
             _forget_shape()
+    names = [*model_names(), *files]
+    chosen = st.session_state.get("model") or st.query_params.get("model")
     model = pick_model(
         "Model",
-        [*model_names(), *files],
+        names,
         "model",
+        run_names([*names, chosen] if chosen else names) or None,
         help="Built in, adapted by one of your runs (`run/…`), a Hugging Face or open_clip name, a folder, or a file "
         "with its scores of this benchmark. Part of a name and Enter choose the first name that has it. A prefix "
         "selects another of a model's scores: `itc:`, `itm:`, `vgpt:`, `blind:`, `vqa:`, `lm:`.",
@@ -701,9 +706,11 @@ def _pick_tags(groups: GroupSet) -> tuple[tuple[str, ...], np.ndarray]:
     return tags, group_filters.tag_mask(options, tags, len(groups))
 
 
-def pick_model(label: str, names: Sequence[str], key: str, **more: Any) -> str | None:
+def pick_model(
+    label: str, names: Sequence[str], key: str, written: Mapping[str, str] | None = None, **more: Any
+) -> str | None:
     """`model_field`, and below it the options of the model's score."""
-    model = model_field(label, names, key, **more)
+    model = model_field(label, names, key, written, **more)
     model_options(model, key)
     return model
 
@@ -754,6 +761,8 @@ def _read_model(key: str) -> None:
         state[key] = asked or _default(key)
     elif asked and key not in state:
         state[key] = asked
+    elif key in state:
+        state[key] = state[key]  # of the field of another page, which this one would not begin with
 
 
 def _write_model(key: str, model: str | None) -> None:

@@ -50,6 +50,7 @@ def _with_origin(table: pd.DataFrame, names: Sequence[str], groups: int | None) 
     groups : that both sides have; None where they have different ones.
     """
     more: dict[str, Any] = {"unit": _UNITS, **({} if groups is None else {"groups": groups})}
+    table = table.rename(columns={side: f"{side}: value" for side in "AB"})
     sides = {f"{side}: name": name for side, name in zip("AB", names, strict=True)}
     return _file_columns(table.assign(**more, **sides, crossmatch_version=_software_version()))
 
