@@ -9,10 +9,13 @@ safe on a public server is in `demo_server`.
 from __future__ import annotations
 
 import argparse
+import errno
 import hashlib
 import json
 import os
 import re
+import socket
+import sys
 import tempfile
 import threading
 import tomllib
@@ -37,7 +40,25 @@ def read_options() -> None:
         text = f"{what} (default: {default}; or the variable {variable})"
         parser.add_argument(f"--{name}", type=kind, default=default, help=text)
     given = vars(parser.parse_args())
+    was_named = "GRADIO_SERVER_PORT" in os.environ or any(word.startswith("--p") for word in sys.argv[1:])
+    if is_taken(given["host"], given["port"]):
+        if was_named:
+            parser.exit(
+                2, f"Port {given['port']} is taken; end what uses it, or name another one by --port.\n"
+            )
+        sys.stderr.write(f"Port {given['port']} is taken: the demo takes the next free one, named below.\n")
     os.environ |= {variable: str(given[name]) for name, (variable, *_) in asked.items()}
+
+
+def is_taken(host: str, port: int) -> bool:
+    """Whether something listens on a port already; what else is wrong with an address Gradio says."""
+    try:
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        return error.errno == errno.EADDRINUSE
+    except OverflowError:
+        return False
+    return False
 
 
 if __name__ == "__main__":

@@ -20,6 +20,19 @@
     const text = place?.querySelector("input, [data-item-hl]");
     if (text) text.title = text.scrollWidth > text.clientWidth ? text.value ?? text.textContent : "";
   };
+  // A tap beside an open panel closes it, and nothing else: it opened the card below it, too.
+  let beside = false;
+  window.addEventListener("pointerdown", event => {
+    beside = !!document.querySelector('[data-testid="stPopoverBody"]') && !!event.target.closest?.('[data-testid="stGridCell"]');
+  }, {capture: true, passive: true});
+  window.addEventListener("click", event => {
+    const card = beside && event.target.closest?.('[data-testid="stGridCell"]');
+    beside = false;
+    if (!card) return;
+    event.stopPropagation();
+    event.preventDefault();
+    document.body.dispatchEvent(new MouseEvent("click", {bubbles: true}));  // by which the panel closes
+  }, {capture: true});
   // What opens above a page, its panels and lists, hangs beside the app in the document: light-dark() of the style asks the
   // document there, and fields of a dark page were white in it.
   const scheme = () => {

@@ -124,7 +124,10 @@ def filters(groups: GroupSet, evaluation: Evaluation) -> Filters:
         )  # fmt: skip
         st.text_input("Margins", key=MARGINS, bind="query-params", placeholder="0.2..0.25", help=RANGE)
         order = st.selectbox("Sort by", list(group_filters.ORDERS), key="sort", bind="query-params")
-    return before._replace(words=words, verdicts=verdicts, order=order)
+        chosen = before._replace(words=words, verdicts=verdicts, order=order)
+        # On a phone the panel covers the line below it, which says so, too.
+        st.caption(f"{len(chosen.indices(groups, evaluation))} of {len(groups)} groups")
+    return chosen
 
 
 def notable_group_buttons(selection: ui.Selection, evaluation: Evaluation, key: str) -> None:

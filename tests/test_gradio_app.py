@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -1042,3 +1043,15 @@ def test_what_is_transparent_is_scored_and_drawn_on_white(tmp_path):
         group = user_group((given, given), ("one", "two"))
         found = np.asarray(group.images[0].open())
         assert (found[:, 0] == 255).all() and (found[:, -1] == (0, 0, 255)).all()
+
+
+def test_a_port_that_was_named_and_is_taken_is_refused_in_one_sentence():
+    """Gradio took the next one, and whoever had named the first looked at another program."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        for words, more in ((["--port", port], {}), ([], {"GRADIO_SERVER_PORT": port})):
+            command = [sys.executable, str(Path(__file__).parent.parent / "gradio_app.py"), *words]
+            env = {**os.environ, **more}
+            done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+            said = f"Port {port} is taken; end what uses it, or name another one by --port.\n"
+            assert (done.returncode, done.stdout, done.stderr) == (2, "", said)

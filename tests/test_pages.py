@@ -1055,6 +1055,15 @@ def test_matching_says_that_no_selected_group_is_matched_wrong_in_place_of_offer
     assert labels["None of them is matched wrong"] and not any("the 0 of" in each for each in labels)
 
 
+def test_the_panel_of_filters_says_how_many_groups_they_leave(app):
+    """On a phone it covered the line that says so."""
+    test = app(GROUPS, set="scenes/left-right", q="red cube")
+    (panel,) = [each for each in test.get("popover") if each.proto.popover.label.startswith("Filters")]
+    (count,) = [each.value for each in panel.caption]
+    assert re.fullmatch(r"\d+ of 300 groups", count) and count in text(test).replace(f"{count} ·", count)
+    assert int(count.split()[0]) < 300
+
+
 def test_on_a_phone_the_gallery_is_compact_until_its_visitor_chooses_otherwise(app, monkeypatch):
     """Twelve cards were 4,863 pixels long there, as the switch was off."""
     monkeypatch.setattr("ui.visitor.on_phone", lambda: True)

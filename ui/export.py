@@ -267,7 +267,9 @@ def _where_to_run(command: str) -> str:
     """After what a command does, where it has to be pasted: it names files as they were uploaded, whose folder no
     browser tells, and `crossmatch` as a terminal of this installation knows it."""
     stored = upload_store().list() if command else []
-    known = {file.name for file in stored} | {found["name"] for u in stored for found in u.facts["beside"].values()}
+    known = {file.name for file in stored} | {
+        found["name"] for u in stored for found in u.facts["beside"].values()
+    }
     named = [word for word in dict.fromkeys(_words(command)) if word in known]
     where = f", in the folder with {' and '.join(map(escape_markdown, named))}" if named else ""
     own = not is_public() and shutil.which("crossmatch") is None
@@ -316,7 +318,9 @@ def evaluation_exports(
     def report() -> bytes:
         of_one = [ReportSection(model, groups, e, where["set"], where["split"]) for model, e in named.items()]
         again = "" if assumed else command  # which makes no such assumption
-        files = [name for name in _words(again) if any(name == _plain_name(e) for e in evaluations if is_upload(e))]
+        files = [
+            name for name in _words(again) if any(name == _plain_name(e) for e in evaluations if is_upload(e))
+        ]
         again = f"# in the folder with {' and '.join(files)}\n{again}" if files else again
         return report_html(of_one, command=again, note=assumed).encode()
 
