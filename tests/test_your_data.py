@@ -914,6 +914,9 @@ def test_only_an_image_that_no_row_names_is_suggested_for_one_that_is_missing(tm
 
 
 def test_groups_that_are_there_twice_are_counted(tmp_path):
+    """The column of that row was empty."""
     again = ("c", *GOOD[1:3], *GOOD[3:])
+    (found,) = importing.stage_import(wide(tmp_path / "again", GOOD, again)).problems
+    assert (found.row, found.column) == (3, "image_0, image_1, caption_0, caption_1")
     assert importing.stage_import(wide(tmp_path / "set", GOOD, TWIN, again)).repeated == 1
     assert importing.stage_import(wide(tmp_path / "other", GOOD, TWIN)).repeated == 0

@@ -215,20 +215,20 @@ class RowReader:
                 return False
         if draft.id in self._ids:
             what = f"the id {draft.id!r} is used by row {self._ids[draft.id]} already"
-            self._tell(draft.row, self.columns.id, RowError(what, "give each group a different id"))
+            self._tell(draft.row, self.columns.id, RowError(what, "give this one another id, or leave it out"))
             return False
         self._ids[draft.id] = draft.row
         if len(set(draft.captions)) < k:
             self._tell(
                 draft.row,
-                "",
+                ", ".join(self.columns.captions),
                 RowError("two captions are identical, so they always tie", "change one of them"),
                 False,
             )
         if len(set(draft.images)) < m:
             self._tell(
                 draft.row,
-                "",
+                ", ".join(self.columns.images),
                 RowError("two images are identical, so they always tie", "change one of them"),
                 False,
             )
@@ -237,7 +237,8 @@ class RowReader:
         if first != draft.id:
             self.repeated += 1
             what = f"group {draft.id!r} has the images and captions of group {first!r}, and counts twice"
-            self._tell(draft.row, "", RowError(what, "leave one of them out"), False)
+            places = ", ".join((*self.columns.images, *self.columns.captions))
+            self._tell(draft.row, places, RowError(what, "leave one of them out"), False)
         return True
 
 
