@@ -2314,3 +2314,18 @@ def test_on_a_phone_ones_own_result_is_typed_in_aligned_fields_and_its_table_is_
     assert len(rows) > 5
     for tops in rows:
         assert max(tops) - min(tops) <= 3
+
+
+def test_a_tap_beside_the_open_filters_closes_them_and_opens_no_group(visit):
+    """It closed them and opened the card below the finger, too."""
+    page = visit("/Groups?set=scenes/left-right", width=390, height=844)
+    page.get_by_role("button", name="Filters").click()
+    panel = page.locator("[data-testid=stPopoverBody]")
+    panel.wait_for()
+    settle(page)
+    page.mouse.click(100, 780)
+    panel.wait_for(state="detached")
+    settle(page)
+    assert "group=" not in page.url
+    page.mouse.click(100, 780)  # now it is the card's
+    page.wait_for_url("**group=**")
