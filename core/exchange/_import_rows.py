@@ -215,7 +215,9 @@ class RowReader:
                 return False
         if draft.id in self._ids:
             what = f"the id {draft.id!r} is used by row {self._ids[draft.id]} already"
-            self._tell(draft.row, self.columns.id, RowError(what, "give this one another id, or leave it out"))
+            self._tell(
+                draft.row, self.columns.id, RowError(what, "give this one another id, or leave it out")
+            )
             return False
         self._ids[draft.id] = draft.row
         if len(set(draft.captions)) < k:
