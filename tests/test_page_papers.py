@@ -105,7 +105,12 @@ def test_every_table_of_every_paper_opens(app, paper):
     said = [
         f"{name}: {choice.title}" for name, choice in choices.items()
     ]  # "Table 1a" says nothing by itself
-    assert list(test.selectbox(key="table").options) == said
+    for option, whole in zip(
+        test.selectbox(key="table").options, said, strict=True
+    ):  # cut for a phone's field
+        assert option == whole or (
+            len(option) <= 54 and option.endswith(" …") and whole.startswith(option[:-2])
+        )
     for name in list(choices)[1::4]:
         fine(test.selectbox(key="table").set_value(name).run())
         assert choices[name].title.split(",")[0] in plain(test)

@@ -1637,7 +1637,7 @@ def test_settings_name_the_kind_where_there_are_several(app, made):  # noqa: F81
 def test_two_runs_of_different_sets_say_so_first_and_are_named_by_their_sets(app, made):  # noqa: F811
     store = RunStore()
     config = {**store.get(made.seeds[0]).config, "benchmark": "scenes/attribute-swap", "group": None}
-    other = store.create("ttm", "other", config)
+    other = store.create("ttm", f"{config['model']} on scenes/attribute-swap", config)
     attempt = store.queue_up(other.id)
     for record in store.steps(made.seeds[0]):
         store.append_step(other.id, record, attempt)

@@ -332,7 +332,7 @@ FILTERED = {
 
 def test_an_opened_group_leaves_the_filters_of_the_gallery_in_the_address(app):
     """They left it with the gallery: a reload and “Gallery” showed all 300 groups."""
-    line = lambda test: next(c.value for c in test.caption if "of 300 groups" in c.value)  # noqa: E731
+    line = lambda test: [c.value for c in test.caption if "of 300 groups" in c.value][-1]  # noqa: E731
     address = lambda test: {key: test.query_params[key] for key in FILTERED if key in test.query_params}  # noqa: E731
     test = app(GROUPS, **FILTERED)
     filtered, before = line(test), address(test)
@@ -414,7 +414,7 @@ def test_an_opened_group_has_its_main_verdicts_above_its_matrix_as_its_card_has_
 
 def test_the_line_of_the_count_names_an_order_that_is_not_that_of_the_set(app):
     """No text of the page said it."""
-    line = lambda test: next(c.value for c in test.caption if " of 300 groups" in c.value).replace("\\", "")  # noqa: E731
+    line = lambda test: [c.value for c in test.caption if " of 300 groups" in c.value][-1].replace("\\", "")  # noqa: E731
     assert line(app(GROUPS, set="scenes/left-right")) == "300 of 300 groups"
     test = app(GROUPS, set="scenes/left-right", sort="margin, smallest first")
     assert line(test) == "300 of 300 groups · sorted by margin, smallest first"
@@ -629,7 +629,7 @@ def test_a_score_matrix_says_which_end_of_its_shades_is_high_in_either_theme(app
 
 def test_margins_are_a_filter_like_the_others(app):
     """They were in the address alone: what set another filter by the session left them, or lost them."""
-    line = lambda test: next(c.value for c in test.caption if "of 300 groups" in c.value)  # noqa: E731
+    line = lambda test: [c.value for c in test.caption if "of 300 groups" in c.value][-1]  # noqa: E731
     test = app(GROUPS, set="scenes/left-right", verdict="GroupMatch right", margin="0.2..0.4")
     field, both = test.text_input(key="margin"), line(test)
     assert field.value == "0.2..0.4" and both.replace("\\", "").endswith("margin 0.2 to 0.4")
