@@ -97,7 +97,7 @@ def test_a_box_answers_whether_a_run_is_beyond_luck_and_controls_and_what_it_cos
     lines = [m.value for m in app(TTM, run=run).markdown if m.value.startswith(QUESTIONS)]
     assert [line.partition("?")[0] for line in lines] == ["Beyond luck", "Beyond controls", "Costs elsewhere"]
     assert "GroupMatch was 100" in lines[0]  # of this file, so that it could not rise
-    assert "**Not measured:** it takes" in lines[1] and "this file alone" in lines[2]
+    assert "**Not measured:** it takes 8 runs, about " in lines[1] and "this file alone" in lines[2]
     job = LedgerRun.read({**store.get(run).config, "ledger": store.get(run).config["ttm"], "group": None})
     controls = finish(store, "controls", job)
     test = app(TTM, run=run)

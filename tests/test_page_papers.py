@@ -333,6 +333,24 @@ def test_shipped_numbers_have_their_interval_and_the_table_its_chance_levels(tmp
         and ", chance\u00a050.0</small>" in several
         and ", chance\u00a025.0</small>" in several
     )
+    # GroupScore of a trained model: beside 16.7 of the raw one 50.0 alone looked like a mistake; 1 × 4 has but one.
+    assert ", chance\u00a016.7; 50.0\u00a0if\u00a0memorised</small>" in several
+    assert "25.0\u00a0if" not in several
+
+
+def test_a_seed_of_yours_says_whether_it_lies_where_one_more_shipped_seed_would(tmp_path):
+    """“yours 83.33” stood below “79.58 ± 1.52” as if one of them were wrong. The range of one more of 79.33, 79.33, 78.00
+    and 81.67: the mean 79.58, ± 3.182 × 1.523 × √(1 + 1/4)."""
+    record = papers.table_plan(RunStore(tmp_path), "world").record()
+    (line,) = [each for each in record["lines"] if each["line"] == "scenes/left-right, builtin/clip"]
+    (cell,) = [c for c in line["cells"] if (c["method"], c["metric"]) == ("TTM", "group_match")]
+    for mine, where in ((83.33, "inside"), (85.1, "outside")):
+        line["cells"] = [{**c, "yours": mine, "seeds": 1} if c is cell else c for c in line["cells"]]
+        cell = next(c for c in line["cells"] if c["yours"] is not None)
+        shown = table_html.table_html({**record, "lines": [line]})
+        assert f"<small>{where} 74.2–85.0, where one more seed would probably be</small>" in shown
+    line["cells"] = [{**c, "seeds": 2} if c is cell else c for c in line["cells"]]
+    assert "one more seed" not in table_html.table_html({**record, "lines": [line]})
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from core.metrics.statistics import Estimate
 from core.runs.engine import start
 from core.runs.store import Run, RunStore
 from core.ttm.run import LedgerRun, TTMRun, adaptation
+from core.ttm.time_left import _span, expected_seconds
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
 from ui.formatting import anchor, exact_differences_once, interval_to_quote, true_minus, unbroken
@@ -98,7 +99,11 @@ def controls_answer(store: RunStore, run: Run, of: str = "") -> Answer:
     if is_public():
         said = f"{runs}, too many for this server; those of built-in sets are shown where a run is set up."
         return Answer(QUESTION, NOT_MEASURED, said)
-    return Answer(QUESTION, NOT_MEASURED, f"{of}it takes {runs}.", lambda: _start_controls(store, run, job))
+    # Each of them is as long as the run itself.
+    seconds, _ = expected_seconds(store, adaptation(run.config), store.steps(run.id)[0]["n_groups"])
+    about = "" if seconds is None else f", about {_span(seconds, job.total // job.settings.iterations)} here"
+    said = f"{of}it takes {runs}{about}."
+    return Answer(QUESTION, NOT_MEASURED, said, lambda: _start_controls(store, run, job))
 
 
 _UNKNOWN = NOT_MEASURED, "the controls have not come to their end."

@@ -130,7 +130,8 @@ def _of_selection(
 def _figure_and_words(runs: Sequence[Sequence[Mapping[str, Any]]], before: Estimate, groups: int) -> None:
     values = np.array([[step["metrics"][GROUP_MATCH]["value"] for step in steps] for steps in runs])
     iterations = values.shape[1] - 1
-    said = f"{_measured_line(values, before)}{_memorised_line(runs)}"
+    seeds = [int(steps[0]["seed"]) for steps in runs]
+    said = f"{_measured_line(values, before)}{_by_seed_line(seeds, values[:, -1])}{_memorised_line(runs)}"
     with st.container(border=True, key="measured-runs"):
         left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
         with left:
@@ -169,6 +170,18 @@ def _measured_line(values: np.ndarray, before: Estimate) -> str:
     return (
         f"**{verdict}** Before {metric_line(before)}. After {_pct(ends.mean())}{deviation} %: {_signed(gains.mean())} "
         f"points{more}."
+    )
+
+
+def _by_seed_line(seeds: Sequence[int], ends: np.ndarray) -> str:
+    """Where each seed ended, and that it need not end there on the reader's machine: training amplifies how processors
+    round."""
+    if len(seeds) < 2:
+        return ""
+    each = ", ".join(map(_pct, ends))
+    return (
+        f" Seeds {seeds[0]} to {seeds[-1]}, on another machine: {each} %. Here the same seed may end several points "
+        "higher or lower."
     )
 
 

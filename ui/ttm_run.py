@@ -36,11 +36,11 @@ from core.ttm.explain import GLOBAL, explain, group_history_text
 from core.ttm.forecast import Forecast
 from core.ttm.records import (
     _MEMORISED,
-    _ONE_SEED,
     _SEED_OF_SEVERAL,
     _at_ceiling,
     _changes_of_every_metric,
     _changes_told,
+    _one_seed_in_short,
     _one_seed_told,
     _rise_told,
     _what_rises_mean,
@@ -232,8 +232,7 @@ def _answers(runs: Sequence[Run]) -> None:
     if run.live:
         three_answers(not_yet(no_controls(run)))
     elif run.done:
-        one = _ONE_SEED.partition(":")[0] + "." if _of_one_seed(run, store.steps(run.id)) else ""
-        first = luck(run_changes(run), one)
+        first = luck(run_changes(run), _one_seed_note(run, store.steps(run.id)))
         three_answers([first, controls_answer(store, run), cost_answer(store, run)])
 
 
@@ -264,6 +263,14 @@ def _of_one_seed(run: Run, records: Sequence[Mapping[str, Any]]) -> str:
         return _SEED_OF_SEVERAL
     gains, start = measured_gains(job, _shape(records))
     return _one_seed_told(gains, start, _change_in_points(before["value"], after["value"]))
+
+
+def _one_seed_note(run: Run, records: Sequence[Mapping[str, Any]]) -> str:
+    """`_of_one_seed` as the end of the box's first line, with what is typical where runs like it were measured."""
+    said = _of_one_seed(run, records)
+    if not said or said == _SEED_OF_SEVERAL:
+        return said and _one_seed_in_short()
+    return _one_seed_in_short(*measured_gains(adaptation(run.config), _shape(records)))
 
 
 def _shape(records: Sequence[Mapping[str, Any]]) -> tuple[int, int]:

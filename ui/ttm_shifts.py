@@ -115,6 +115,7 @@ def measured_runs(model: str, benchmark: str, shape: tuple[int, int]) -> list[li
     return [
         [
             {
+                "seed": int(row["seed"]),
                 "iteration": int(row["iteration"]),
                 "metrics": {name: {"value": row[name], "chance": level} for name, level in chance.items()},
             }

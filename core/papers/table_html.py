@@ -22,6 +22,7 @@ from core.papers._findings import _findings as _findings
 from core.papers._findings import finding
 from core.papers._table_rows import GAINS, _is_memorised
 from core.papers._tables import TABLES
+from core.ttm.records import _one_more
 
 __all__ = [
     "COUNTERPARTS",
@@ -176,7 +177,8 @@ def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool, ranked: bool 
     served = {line["line"] for line in lines if line.get("served")}
     for line in lines:  # SimpleMatch of a model stands in the model's own row
         row = rows.setdefault(_row(line), {})
-        row |= {_heading(cell): {**cell, "wanted": line.get("wanted", 0)} for cell in line["cells"]}
+        more = {"wanted": line.get("wanted", 0), "sampled": of_world}
+        row |= {_heading(cell): {**cell, **more} for cell in line["cells"]}
     digits = _printed_digits(lines)
     heads, none = _headings(lines), _NOT_RUN if of_world else _NOT_PRINTED
     known = [head for head in heads if any(head in row and _is_known(row[head]) for row in rows.values())]
@@ -290,11 +292,7 @@ def _row_html(
 ) -> str:
     """The cells of a row. heads : the columns, with the decimals of what is printed there. none : what stands where it
     has no number, and why. with_chance : each beside its own. tops : the numbers to mark as the highest."""
-    chances = {head: cell.get("chance") for head, cell in row.items()}
-    says = {
-        head: f", chance\u00a0{_pct(c)}" if with_chance and c is not None else ""
-        for head, c in chances.items()
-    }
+    says = {head: _chance_said(cell, row) if with_chance else "" for head, cell in row.items()}
     measured = any(cell["yours"] is not None for cell in row.values())
     empty = f'<div><span class="cm-none" title="{none[1]}">{none[0]}</span></div>'
     known = {head for head in heads if head in row and _is_known(row[head])}
@@ -309,6 +307,27 @@ def _row_html(
     return "".join(
         f"<td{_named(head)}{_TOP if head in tops_here else ''}>{cell}</td>" for head, cell in cells.items()
     )
+
+
+def _chance_said(cell: Mapping[str, Any], row: Mapping[str, Mapping[str, Any]]) -> str:
+    """A cell's chance level, of a trained model's GroupScore both: beside 16.7 of the model before, 50.0 alone looks like
+    a mistake."""
+    chance = cell.get("chance")
+    if chance is None:
+        return ""
+    untrained = (
+        {
+            c.get("chance")
+            for c in row.values()
+            if c["metric"] == GROUP_SCORE and not _is_memorised(c["method"], GROUP_SCORE)
+        }
+        if _is_memorised(cell["method"], cell["metric"])
+        else set()
+    )
+    scored = next(iter(untrained), None) if len(untrained) == 1 else None
+    if scored is None or scored == chance:
+        return f", chance\u00a0{_pct(chance)}"
+    return f", chance\u00a0{_pct(scored)}; {_pct(chance)}\u00a0if\u00a0memorised"
 
 
 def _named(head: str) -> str:
@@ -379,10 +398,24 @@ def _cell_html(cell: Mapping[str, Any], measured: bool, chance: str, digits: int
         number = f"<small>yours</small> {_number(cell['yours'], cell['yours_std'], signed=signed)}"
         yours = f'<b title="{counted(cell["seeds"], "seed")}">{number}</b>'
         yours += _interval_html(cell, "yours", "")
+        yours += _one_more_html(cell)
         if cell["seeds"] < cell.get("wanted", 0):
             yours += f"<small>{cell['seeds']} of {counted(cell['wanted'], 'seed')}</small>"
     note = f' title="{escape(cell["note"], quote=True)}"' if cell["note"] else ""
     return f"<div{note}>{upper}{yours}</div>"
+
+
+def _one_more_html(cell: Mapping[str, Any]) -> str:
+    """Whether a number of one seed lies where one more of the shipped seeds would; "" of several, and where the
+    deviation is not the sample's, as the papers have it."""
+    n, mean, std = cell["shipped_seeds"], cell["shipped"], cell["shipped_std"]
+    if not cell.get("sampled") or cell["seeds"] != 1 or mean is None or std is None:
+        return ""
+    if UNITS.get(cell["metric"], "percent") != "percent" or (found := _one_more(mean, std, n)) is None:
+        return ""
+    low, high = max(found[0], 0.0), min(found[1], 100.0)
+    where = "inside" if low <= cell["yours"] <= high else "outside"
+    return f"<small>{where} {_pct(low)}–{_pct(high)}, where one more seed would probably be</small>"
 
 
 def _number(mean: float, std: float | None, digits: int = 2, signed: bool = False) -> str:

@@ -234,6 +234,16 @@ def _one_seed_told(
     )
 
 
+def _one_seed_in_short(gains: Sequence[float] | np.ndarray = (), before: float = 0.0) -> str:
+    """The same for the end of a line, without this run: `One seed; 4 measured ones gained +12.9 on average, ...`."""
+    one_more = _next_gain(np.asarray(gains), before)
+    one = _ONE_SEED.partition(":")[0]
+    if one_more is None:
+        return f"{one}."
+    mean = _signed(float(np.mean(gains)))
+    return f"{one}; {len(gains)} measured ones gained {mean} on average, one more probably {_signed_range(*one_more)}."
+
+
 def _rises(found: Comparison) -> bool:
     """Whether a metric rises by more than chance explains."""
     return "rises by" in _verdict_words(found)
@@ -396,12 +406,18 @@ def _next_gain(gains: np.ndarray, before: float, least: float = 0.0) -> tuple[fl
 
     least : what s is at least (`_least_deviation`); 0 where only the means are known.
     """
-    n = len(gains)
+    if len(gains) < _TELLING_SEEDS:
+        return None
+    found = _one_more(float(gains.mean()), max(float(gains.std(ddof=1)), least), len(gains))
+    return None if found is None else (max(found[0], -before), min(found[1], 100 - before))
+
+
+def _one_more(mean: float, deviation: float, n: int) -> tuple[float, float] | None:
+    """Where one more value falls in 95 of 100 cases, by mean and sample deviation of n; None of too few."""
     if n < _TELLING_SEEDS:
         return None
-    reach = scipy.special.stdtrit(n - 1, 0.975) * max(gains.std(ddof=1), least) * np.sqrt(1 + 1 / n)
-    low, high = float(gains.mean() - reach), float(gains.mean() + reach)
-    return max(low, -before), min(high, 100 - before)
+    reach = float(scipy.special.stdtrit(n - 1, 0.975) * deviation * np.sqrt(1 + 1 / n))
+    return mean - reach, mean + reach
 
 
 def divergence(records: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) -> str | None:
