@@ -20,7 +20,7 @@ from ui.old_links import is_first_visit, mark_address
 from ui.selection import leave_selection_out
 
 LEAD = "The model matches every group, trains on the matchings it is most sure of, and does so again, without answers."
-FIRST_SET = "scenes/left-right"  # of a visit that asks for nothing
+WITHOUT_SET = {"run"}  # in the address of the form, which “New run” on Runs opens, it chooses no set
 EXAMPLE_SET = "left-right"  # what the run that ships is of, which may be another set than the selected one
 OPENED = "What a run does while it works, and what it changed."
 LIVE = f"{OPENED} It continues when you close this page."
@@ -206,7 +206,7 @@ def page(selection: ui.Selection | None, store: RunStore, shown: str) -> None:
     if selection is not None:
         configure(selection, store)
         ui.cite(selection.groups)
-        mark_address()
+        mark_address(WITHOUT_SET)
         return
     leave_selection_out()
     first = runs.runs_of(store, shown)[0]
@@ -233,8 +233,8 @@ def what_is_opened(shown_runs: list[Run]) -> str:
 
 def first_visit() -> None:
     """Where nothing was selected yet and the address says nothing: a set on which a run with the preset gains."""
-    if shown == runs.NEW and is_first_visit():
-        ui.open_by_itself(FIRST_SET)
+    if shown == runs.NEW and is_first_visit(WITHOUT_SET):
+        ui.open_by_itself(runs.FIRST_SET)
 
 
 with ui.show_errors():  # a store of a newer version, say
@@ -244,7 +244,7 @@ with ui.show_errors():  # a store of a newer version, say
 first_visit()
 selection = ui.open_page(
     "Test-time matching", "" if opened else LEAD, instead=opened, first=first_groups(),
-    chosen_why=ui.chosen_by_page(FIRST_SET, "training gains there"),
+    chosen_why=ui.chosen_by_page(runs.FIRST_SET, "training gains there"),
 )  # fmt: skip
 with fresh_place(shown), ui.show_errors():
     page(selection, store, shown)

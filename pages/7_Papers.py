@@ -181,6 +181,7 @@ def runnable(name: str, way: Any) -> None:
         with st.container(key="table-actions"):  # on a phone below all else
             st.fragment(acting, run_every=poll)(*asked, [plan])
         figures = figures_of(name, seeds, plan, poll)
+        paper_claims.each_claim(st.session_state["paper"])
         how_counted(store, record)
         st.fragment(standing, run_every=poll)(*asked, [plan])
         folded = folded_label(name, record)
@@ -205,7 +206,11 @@ def how_counted(store: RunStore, record: dict[str, Any]) -> None:
     if counts_lines(record["table"]):
         st.html(f'<div id="{ttm_shifts.COUNTED}"></div>')
         key = table_html.table_choices(table_html.WORLD)[FIRST_OF_WORLD].key
-        st.caption(paper_claims.how_lines_are_counted(record_here(store, key)))
+        counted_so, fits = paper_claims.how_lines_are_counted(record_here(store, key))
+        if counted_so:
+            with st.expander("How lines are counted"):
+                st.caption(counted_so)
+                st.caption(fits)
 
 
 def counts_lines(key: str) -> bool:
@@ -815,6 +820,7 @@ def printed(paper: str, table: str) -> None:
         [name for name in frame if name not in about] + about
     ]  # a phone shows three columns
     st.dataframe(numbers_first, hide_index=True, key="printed")
+    paper_claims.each_claim(st.session_state["paper"])
     for number, note in enumerate(table_html.table_notes(paper, table), 1):
         st.caption(escape_markdown(f"[{number}] {note}"))
     ui.page_button(

@@ -28,7 +28,7 @@ from core.base.text import (
     counted,
     duration,
 )
-from core.exchange.example import EXAMPLE, EXAMPLE_ID
+from core.exchange.example import EXAMPLE, EXAMPLE_ID, example_run
 from core.exchange.paired_files import _comparison_file, _with_origin
 from core.exchange.report import ReportSection, report_html
 from core.exchange.run_gains import _gains_in_common, _no_gain_said
@@ -1685,6 +1685,13 @@ def listed(sweeps: list[SeedGroup]) -> list[SeedGroup]:
                 "Find runs", key="find", bind="query-params", label_visibility="collapsed", width=280,
                 placeholder="Find: set, model, setting, name …",
             )  # fmt: skip
+        if not is_public() and not any(run.is_example for sweep in sweeps for run in sweep.runs):
+            st.button(
+                "List the shipped example",
+                on_click=partial(example_run, RunStore()),
+                icon=":material/playlist_add:",
+                help="A finished run and its controls that come with Crossmatch, to compare yours with.",
+            )
     if together:
         return sweeps
     single = [SeedGroup(run.id, [run]) for sweep in sweeps for run in sweep.runs]

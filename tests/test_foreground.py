@@ -113,6 +113,18 @@ def test_what_an_interrupted_run_has_done_is_stored_and_goes_on(file, monkeypatc
     assert timeless(RunStore().steps(run.id)) == timeless(RunStore().steps(first.id))
 
 
+def test_a_run_that_is_stopped_before_anything_was_computed_says_that_nothing_is_stored(file, monkeypatch):
+    """Ctrl-C while the model was loaded: code 130, not a word, and the run was gone from every list."""
+
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RunAttempt, "append", stopped)
+    done = invoke("ttm", "--embeddings", file, *SMALL)
+    assert done.exit_code == 130 and not RunStore().list()
+    assert done.stderr.splitlines()[-1].endswith("nothing was computed yet, so no run is stored")
+
+
 def test_a_run_that_fails_before_its_first_iteration_leaves_nothing(file, tmp_path):
     done = invoke("ttm", "--embeddings", file, *SMALL, "--lora-rank", "2")
     assert isinstance(done.exception, InputError)

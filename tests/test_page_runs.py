@@ -1032,6 +1032,28 @@ def test_a_new_run_begins_here_too(app, made):  # noqa: F811
     assert test.title[0].value == "Test-time matching" and button(test, "Start the run")
 
 
+def test_a_new_run_from_a_fresh_list_is_on_the_set_on_which_training_gains_and_else_on_the_selected_one(
+    app, made
+):  # noqa: F811
+    """From a bookmark it was on attribute-swap, where nothing is gained; from the menu on left-right."""
+    test = fine(button(app(RUNS), "New run").click().run())
+    assert test.session_state[
+        "set"
+    ] == "scenes/left-right" and "Chosen by this page: training gains there" in text(test)
+    test = app("pages/1_Groups.py", set="scenes/size-swap")
+    test = fine(test.switch_page(RUNS).run())
+    assert fine(button(test, "New run").click().run()).session_state["set"] == "scenes/size-swap"
+
+
+def test_the_run_that_ships_can_be_listed_beside_ones_own(app, made):  # noqa: F811
+    """The commands list it once it was opened; the page had nothing to compare a first run with."""
+    test = app(RUNS)
+    before = len(RunStore().list())
+    test = fine(button(test, "List the shipped example").click().run())
+    assert len(RunStore().list()) == before + 2  # and its controls
+    assert not [each for each in test.button if each.label == "List the shipped example"]
+
+
 def test_a_comparison_says_a_set_once_a_line_and_stands_before_export_and_import(app, made):  # noqa: F811
     test = choose(app(RUNS), made.simplematch, made.file)
     lines = next(each.value for each in test.markdown if each.value.startswith("**A** "))

@@ -120,10 +120,12 @@ def is_first_visit(without_set: Collection[str] = ()) -> bool:
 
     without_set : as of `mark_address`.
     """
-    state = st.session_state
+    state = (
+        st.session_state
+    )  # what is carried here from a page that chooses no set says nothing of one either
     asked = [name for name in known_parameters() if name not in without_set]
     sets = {state.get("set"), state.get("selected", {}).get("set")} - {None, state.get(OPENED_BY_ITSELF)}
-    return not (asked or sets or "carried" in state)
+    return not (asked or sets or {*state.get("carried", {})} - {*without_set})
 
 
 def mark_address(without_set: Collection[str] = ()) -> None:

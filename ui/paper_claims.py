@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -31,36 +32,103 @@ _FIGURES_RULE = (
 )
 
 
-# What is found different here, each claim in the few words that a line has room for.
+# Each claim in the few words that a line has room for; those without stand among “more”.
 _IN_SHORT = {
+    "After SimpleMatch, GroupScore is what GroupMatch was before.": "SimpleMatch lifts GroupScore to GroupMatch",
+    "Training on right matchings only would lift it much further.": "right matchings gain far more",
+    "Three or five iterations already gain.": "3 or 5 iterations gain",
     "Test-time matching raises GroupMatch for every model and every set of 2×2 groups.": "gains on every 2×2 set",
-    "It also helps where a group has one image and both metrics are the same.": "gains with one image",
-    "Without groups, test-time matching raises the accuracy of that assignment.": "gains without groups",
-    "A constant or a rising threshold gains nothing.": "no gain with a constant or rising threshold",
+    "It also helps where a group has one image and both metrics are the same.": "with one image",
+    "Without groups, test-time matching raises the accuracy of that assignment.": "without groups",
+    "A constant or a rising threshold gains nothing.": "no gain with constant or rising threshold",
+    "A model that sees no picture finds the true caption among shuffled ones.": "text alone tells shuffled captions",
+    "Among shuffled captions, the generative score beats ITM and ITC.": "generative above ITM, ITC there",
+    "Among shuffled captions, removing the prior hurts.": "removing the prior hurts there",
+    "Where false captions read well, an alpha from validation helps.": "alpha helps where captions read well",
+    "On groups whose captions are swapped, an alpha from validation helps.": "alpha helps with swapped captions",
     "Alpha = 1 helps even without validation.": "alpha = 1 helps without validation",
-    "MM-Adapter tells such pictures apart better than tuning both encoders.": "MM-Adapter above full tuning",
+    "MM-Adapter finds what queries ask for, all of them, better than the model before.": "MM-Adapter above before",
+    "MM-Adapter beats Linear.": "above Linear",
+    "MM-Adapter beats Prompt-tune.": "above Prompt-tune",
+    "MM-Pred beats FT late.": "MM-Pred above FT late",
+    "MM-Adapter finds combinations that training never showed better than the model before.": (
+        "MM-Adapter above before on combinations never shown"
+    ),
+    "MM-Adapter beats tuning both encoders.": "above full tuning",
+    "MM-Adapter tells such pictures apart better than tuning both encoders.": (
+        "with exchanged attributes MM-Adapter above full tuning"
+    ),
     "MM-Pred tells such pictures apart better than tuning both encoders.": "MM-Pred above it",
     "The model before tells such pictures apart worse than chance does.": "below chance before training",
 }
+_ROOM = 100  # letters of a line beside the choice of a paper
+_EACH = "claims-here"  # the place of all claims with their numbers
 
 
 def section(paper: str) -> None:
-    """How many claims of the paper whose tables are shown are found here, and which are not, in sight; each with its
-    reasons once it is opened. Beside the built-in world a line per paper; nothing where none is recorded."""
+    """Which claims of the paper whose tables are shown are found here, and which are not, in short; a phone, whose
+    figure would leave the first screen, has the way to them. Beside the built-in world a line per paper; nothing where
+    none is recorded."""
     if paper == WORLD:
         _of_all_papers()
         return
+    claims, _ = _claims_of(PAPERS.get(paper, ""))
+    if claims:  # a phone shows the second alone, see the style
+        _in_short(claims, "claims-beside", f" [Numbers ↓](#{_EACH})")
+        with st.container(key="claims-way"):
+            st.markdown(f"[{_counts(claims)} ↓](#{_EACH})")
+
+
+def each_claim(paper: str) -> None:
+    """Below the figure: every claim with its numbers, once it is opened; on a phone in short before."""
     claims, rule = _claims_of(PAPERS.get(paper, ""))
     if not claims:
         return
-    with (
-        st.expander(f"Of the paper's {_count(claims)}{_different(claims)}"),
-        st.container(key="paper-claims"),
-    ):
+    st.html(f'<div id="{_EACH}"></div>')
+    _in_short(claims, "claims-below")
+    with st.expander(f"Of the paper's {_count(claims)}"), st.container(key="paper-claims"):
         st.caption(_JUDGED)
         st.table(_rows(sorted(claims, key=_place_in_table)))
         with st.expander("How a claim is judged"):
             st.caption(rule)
+
+
+def _in_short(claims: Sequence[Mapping[str, Any]], key: str, way: str = "") -> None:
+    """A line per verdict: how many claims have it, and which. way : to their numbers."""
+    found = {name: [c for c in claims if c["verdict"] == name] for name in _VERDICTS}
+    lines = [
+        f"**{name.capitalize()} ({len(own)}):** {escape_markdown(_named(own))}"
+        for name, own in found.items()
+        if own
+    ]
+    with st.container(key=key):
+        st.markdown("  \n".join(lines) + way)
+
+
+def _named(claims: Sequence[Mapping[str, Any]]) -> str:
+    """`gains on every 2×2 set; gains with one image; 3 more`, as many as fit."""
+    said, names = "", [name for claim in claims if (name := _short(claim))]
+    taken = 0
+    for name in names:
+        longer = f"{said}; {name}" if said else name
+        if len(longer) > _ROOM:
+            break
+        said, taken = longer, taken + 1
+    more = len(claims) - taken
+    return f"{said}; {more} more" if said and more else said or f"{more} more"
+
+
+def _short(claim: Mapping[str, Any]) -> str:
+    """A claim in few words; of the one on the metric on how many sets it holds clearly."""
+    held = re.search(r"below chance on (\d+) of \d+ sets; on (\d+) of these", str(claim.get("decided_by")))
+    if held:
+        return f"below chance by GroupScore, above it by GroupMatch: clear on {held[2]} of {held[1]} sets"
+    return _IN_SHORT.get(claim["says"], "")
+
+
+def _counts(claims: Sequence[Mapping[str, Any]]) -> str:
+    """`11 claims: 3 same here, 4 different, 4 open`."""
+    return f"{len(claims)} claims: {_counted_verdicts(claims).replace(' same', ' same here')}"
 
 
 def _of_all_papers() -> None:
@@ -112,23 +180,26 @@ def _record_of_figures() -> dict[str, Any] | None:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
-def how_lines_are_counted(record: Mapping[str, Any]) -> str:
-    """What a line of the table of all sets and models is, when it rises, and how its count fits those of the claims and
-    of the page on test-time matching, in Markdown. record : `TablePlan.record()` of that table."""
+def how_lines_are_counted(record: Mapping[str, Any]) -> tuple[str, str]:
+    """What a line of the table of all sets and models is and when it rises, and how its count fits those of the claims
+    and of the page on test-time matching, in Markdown. record : `TablePlan.record()` of that table."""
     kinds = (_record_of_figures() or {}).get("lines", ())
     if not kinds:
-        return ""
+        return "", ""
     seeds = {c["shipped_seeds"] for line in record["lines"] for c in line["cells"] if c["method"] == "TTM"}
     runs = f"of {counted(seeds.pop(), 'seed')}" if len(seeds) == 1 else "over its seeds"
     parts = [
         f"{kind['lines']} {'on ' + kind['of'] if kind['of'] else 'others'} ({_clear(kind)})" for kind in kinds
     ]
-    return (
-        f"**How lines are counted.** A line is one model on one set, the mean {runs}. It rises where GroupMatch ends "
-        "higher than before, clearly where the value before lies outside the 95 % interval after. The claims above "
-        f"count clear changes of the same {sum(kind['lines'] for kind in kinds)} lines: {', '.join(parts)}. "
+    counted_so = (
+        f"A line is one model on one set, the mean {runs}. It rises where GroupMatch ends "
+        "higher than before, clearly where the value before lies outside the 95 % interval after."
+    )
+    fits = (
+        f"The claims count clear changes of the same {sum(kind['lines'] for kind in kinds)} lines: {', '.join(parts)}. "
         f"{beside_the_table_of_sets()}"
-    ).strip()
+    )
+    return counted_so, fits.strip()
 
 
 def _clear(kind: Mapping[str, Any]) -> str:

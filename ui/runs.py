@@ -36,6 +36,7 @@ from ui.visitor import VisitorStore
 
 STOPPABLE, WORKING = ("queued", "running"), ("running", "stopping")
 TTM_PAGE = "pages/4_Test-Time_Matching.py"
+FIRST_SET = "scenes/left-right"  # of its form, in a visit that asks for nothing
 KINDS = (*RUNS, LedgerRun.kind)  # of run that the page of test-time matching shows
 WATCHED = "watched"  # in the session: the run, of several seeds the first one
 UNSEEN = "unseen_run"  # in the session: the run or group that was left while it worked

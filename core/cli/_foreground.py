@@ -21,6 +21,7 @@ from core.runs.store import AttemptSuperseded, RunStore
 from core.ttm.seeds import _new_group, seeded
 
 _Seen = Callable[[Iteration], None]
+_NOTHING = "nothing was computed yet, so no run is stored"
 _AT_ONCE = 10_000  # somebody waits for it at a terminal: it does not queue behind runs in the background
 
 
@@ -116,6 +117,8 @@ def _concluded(attempt: RunAttempt) -> Iterator[Callable[[str], None]]:
             _end(attempt, "failed", said)
         if store.steps(run_id):
             print_note(f"what it had done is stored; `crossmatch runs resume {run_id}` goes on after it")
+        elif not isinstance(error, Exception):
+            print_note(_NOTHING)
         raise
     _end(attempt, ends[-1])
     if ends[-1] == "stopped":
@@ -123,7 +126,7 @@ def _concluded(attempt: RunAttempt) -> Iterator[Callable[[str], None]]:
         after = (
             f" after iteration {done[-1]['iteration']}; `crossmatch runs resume {run_id}` goes on"
             if done
-            else ""
+            else f": {_NOTHING}"
         )
         raise InputError(f"Run {run_id} was stopped{after}.")
 

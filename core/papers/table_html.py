@@ -310,7 +310,7 @@ def _row_html(
 
 
 def _chance_said(cell: Mapping[str, Any], row: Mapping[str, Mapping[str, Any]]) -> str:
-    """A cell's chance level, of a trained model's GroupScore both: beside 16.7 of the model before, 50.0 alone looks like
+    """A cell's chance level, of a trained model's GroupScore both: beside 16.7 of the model before 50.0 looks like
     a mistake."""
     chance = cell.get("chance")
     if chance is None:
