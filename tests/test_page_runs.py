@@ -1032,9 +1032,7 @@ def test_a_new_run_begins_here_too(app, made):  # noqa: F811
     assert test.title[0].value == "Test-time matching" and button(test, "Start the run")
 
 
-def test_a_new_run_from_a_fresh_list_is_on_the_set_on_which_training_gains_and_else_on_the_selected_one(
-    app, made
-):  # noqa: F811
+def test_a_new_run_from_a_fresh_list_is_on_the_set_where_training_gains(app, made):  # noqa: F811
     """From a bookmark it was on attribute-swap, where nothing is gained; from the menu on left-right."""
     test = fine(button(app(RUNS), "New run").click().run())
     assert test.session_state[
