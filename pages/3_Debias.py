@@ -14,8 +14,9 @@ from ui.old_links import mark_address, warn_without_effect
 from ui.retrieval_files import own_retrieval_set
 from ui.views import read_view, view_field
 
-LEAD = (  # one line of a laptop: the figure has the height of a second one
-    "Captioners favour common sentences. **Alpha** removes this language prior: 0 none, 1 all."
+LEAD = (  # one line of a laptop and three of a phone: the figure, or the slider, has the height of another one
+    "A captioner scores a caption by how likely it would write it. Common sentences are likely anyway: **alpha** takes "
+    "that out ([lesson 4](Lessons?lesson=alpha))."
 )
 # As the page shows them and as the address has them; `ui.old_links` has what they were called before.
 ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = DEBIAS_VIEWS

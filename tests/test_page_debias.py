@@ -460,9 +460,9 @@ def test_a_first_visit_shows_a_set_on_which_alpha_changes_something(app, scored)
     )
     said = text(test).replace("\\", "")
     assert (
-        f"{FIRST} · test · 24 groups of 3×3 · builtin/blip-caption (VisualGPTScore). Chosen by this page: alpha"
+        f"{FIRST} · test · 24 groups of 3×3 · builtin/blip-caption (VisualGPTScore). Chosen here: alpha"
         in said
-        and "gives no log P" not in said
+        and "is no captioner" not in said
     )
     assert test.query_params["set"] in (FIRST, [FIRST])  # a link opens the same
     best = scored[1][FIRST].best("text_score").alpha
@@ -487,7 +487,7 @@ def test_the_set_of_a_first_visit_is_said_to_be_the_pages_own_after_a_reload_or_
         fine(test.get("button_group")[0].set_value("Move alpha").run())
     said = text(test).replace("\\", "")
     assert test.selectbox(key="set").value == FIRST
-    assert said.count("Chosen by this page: alpha changes most there.") == 1 and "gives no log P" not in said
+    assert said.count("Chosen here: alpha changes most.") == 1 and "is no captioner" not in said
     links = [each.proto for each in test.get("page_link")]
     assert links and not [link for link in links if "triples" in link.query_string]
 
@@ -854,6 +854,29 @@ def test_wherever_the_gain_of_the_best_alpha_stands_it_is_too_high_to_quote(app,
     chosen = f"chosen on these {len(study.scores)} groups (too high to quote): TextScore {value:.1f} % (95 % interval "
     assert chosen in told
     assert "to quote" not in debias_alpha._at_alpha(study, 1.0, "text_score")
+
+
+def test_a_captioner_and_why_a_common_sentence_wins_are_said_in_plain_words_before_any_formula(app, scored):
+    """“How alpha works” began with a formula and PMI^k, and nothing above the figure said what a captioner is."""
+    test = app(set=FIRST)
+    lead = next(m.value for m in test.main if m.type == "markdown")
+    assert "A captioner scores a caption by how likely it would write it" in lead and "lesson=alpha" in lead
+    assert "Common sentences are likely anyway" in lead
+    (folded,) = [e for e in test.expander if e.label == "How alpha works"]
+    first, example, formula = [m.value.replace("\u00a0", " ") for m in folded.markdown[:3]]
+    assert first.startswith("A captioner scores a caption by how likely it would write it for the image.")
+    assert example.startswith("**In the group shown:** as a sentence, caption ") and "log P(t | image) −" in formula
+
+
+def test_the_example_of_how_alpha_works_is_the_lead_that_the_likeliest_sentence_has():
+    """By hand: captions 2 and 3 are 1.5 apart as sentences; α = 0.2 takes 0.3 of it, α = 1 all of it."""
+    prior = np.array([-3.0, -2.0, -3.5])
+    said = {a: debias_alpha._example(prior, a).replace("\u00a0", " ") for a in (0.0, 0.2, 1.0)}
+    start = "caption 2 is the likeliest (log P(t) = −2.000) and caption 3 the least likely (−3.500). "
+    assert all(start in each and "ahead by 1.500," in each for each in said.values())
+    assert said[0.2].endswith("α = 0.200 takes 0.300 of it away, on every image.")
+    assert said[0.0].endswith("α = 1 takes 1.500 of it away, on every image; α = 0 takes nothing.")
+    assert "alpha changes nothing" in debias_alpha._example(np.array([-1.0, -1.0]), 0.3)
 
 
 def test_one_effect_has_one_pair_of_numbers_in_sight(app, scored):
@@ -1355,7 +1378,7 @@ def test_retrieval_shows_the_alpha_that_other_images_chose(app):
 def test_a_model_without_likelihoods_is_replaced_by_the_captioner_and_told(app, scored):
     test = app(model="builtin/clip")
     said = text(test).replace("\\", "")
-    assert "builtin/clip gives no log P(caption | image)" in said and f"this page shows {MODEL}" in said
+    assert "builtin/clip is no captioner" in said and f"this page shows {MODEL}" in said
     assert test.selectbox(key="model").value == MODEL  # what the page shows is what the sidebar says
     assert test.switch_page("pages/2_Matching.py").run().selectbox(key="model").value == "builtin/clip"
     test = app(model="builtin/clip", alpha="0")
@@ -1382,7 +1405,7 @@ def test_a_captioner_that_was_chosen_stays_chosen(app):
 def test_a_link_with_a_model_that_is_no_captioner_shows_the_built_in_one(open_page):
     test = open_page(PAGE, set="scenes/left-right", model="builtin/siglip")
     assert not test.error and not test.exception
-    assert "gives no log P(caption | image)" in text(test).replace("\\", "")
+    assert "is no captioner" in text(test).replace("\\", "")
 
 
 def test_the_noise_of_the_prior_is_chosen_beside_its_count_and_stands_in_the_address(app, monkeypatch):

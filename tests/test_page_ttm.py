@@ -1511,9 +1511,9 @@ def test_the_axis_of_a_run_that_is_over_ends_at_its_last_iteration(app, made, of
 
 
 def test_a_page_says_that_it_chose_its_set_and_why_until_somebody_chooses(app):
-    line = "Chosen by this page: training gains there."
+    line = "Chosen here: training gains there."
     test = app(TTM)
     assert test.session_state["set"] == "scenes/left-right" and text(test).count(line) == 1
     chosen = text(fine(test.selectbox(key="set").set_value("scenes/front-behind").run()))
-    assert "Chosen by this page" not in chosen
-    assert "Chosen by this page" not in text(app(TTM, set="scenes/left-right"))
+    assert "Chosen here" not in chosen
+    assert "Chosen here" not in text(app(TTM, set="scenes/left-right"))

@@ -33,6 +33,7 @@ from ui.selection import (
     benchmarks,
     chosen_by_page,
     last_benchmark,
+    model_said,
     offer_nearest,
     open_by_itself,
     open_group,
@@ -61,6 +62,12 @@ _IN_VIEW = "group-in-view"  # in the session: a set's name and the group that wa
 _MAX_IMAGES = 100  # images of a prior that a page samples ...
 _MAX_IMAGES_PUBLIC = 5  # ... and for a visitor of a public instance
 _MOST_NOISE = 100.0  # that mean and deviation of noise may be
+
+# What a captioner is, and why it has to be corrected, in the words of the lesson and of the page.
+TWO_THINGS = (
+    "scores a caption by how likely it would write it for the image. That mixes two things: whether it fits the image, "
+    "and whether it is likely English anyway. The second part is the **language prior** P(t)."
+)
 
 WITHOUT_SET = ("alpha", "samples", "noise_mean", "noise_std")  # numbers of an address, which choose no set
 FIRST_SET = "scenes/triples"  # what a first visit without an address shows: alpha changes most there
@@ -128,8 +135,8 @@ def nearest_captioner(model: str) -> NearestModel:
         return NearestModel(CAPTIONER, opening_line(), said=True)
     return NearestModel(
         CAPTIONER,
-        f"{model} gives no log P(caption | image) ({kind.label} is another score): this page shows {CAPTIONER}, "
-        f"the other pages keep {model}.",
+        f"{model_said(model)} is no captioner ({kind.label}): this page shows {CAPTIONER}, the others keep "
+        f"{model_said(model)}.",
     )
 
 
@@ -139,14 +146,14 @@ def other_views_line(model: str) -> str:
     if nearest == model:
         return ""
     return (
-        f"This view needs no log P(caption | image) and shows {model}; the other views show {nearest}, a captioner, "
+        f"This view needs no log P(caption | image) and shows {model_said(model)}; the other views show {nearest}, a captioner, "
         "in its place."
     )
 
 
 def opening_line() -> str:
     """What a page that nobody asked anything of chose by itself; "" where somebody chose."""
-    return chosen_by_page(FIRST_SET, "alpha changes most there")
+    return chosen_by_page(FIRST_SET, "alpha changes most")
 
 
 def captioner(selection: Selection) -> str:
@@ -159,7 +166,7 @@ def captioner(selection: Selection) -> str:
         return selection.model
     if CAPTIONER not in scorer_names():
         raise InputError(
-            f"{selection.model} gives the score “{kind.label}”, not log P(t | image), and no captioner is built in: "
+            f"{model_said(selection.model)} gives the score “{kind.label}”, not log P(t | image), and no captioner is built in: "
             "choose one, such as Salesforce/blip-image-captioning-base."
         )
     return CAPTIONER

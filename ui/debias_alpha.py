@@ -34,7 +34,16 @@ from core.metrics.groups import GROUP_MATCH, METRICS, TEXT_SCORE, metrics_of_sha
 from core.metrics.statistics import _SETS, Comparison
 from ui.cached import cached_on
 from ui.chart_clicks import clicked_point
-from ui.debias import CAPTIONER, FIRST_SET, PAGE, RETRIEVAL, DebiasInputs, keep_in_view, shipped_retrieval
+from ui.debias import (
+    CAPTIONER,
+    FIRST_SET,
+    PAGE,
+    RETRIEVAL,
+    TWO_THINGS,
+    DebiasInputs,
+    keep_in_view,
+    shipped_retrieval,
+)
 from ui.export import chart, export_section
 from ui.fields import warn_number
 from ui.formatting import (
@@ -892,11 +901,29 @@ def _instead_of_zero(alpha: float, metric: str, gains: bool) -> str:
 
 
 def _formula(study: AlphaStudy, alpha: float, index: int) -> None:
-    """What alpha does, for those who know mutual information, and which metrics it cannot change."""
+    """What alpha does, first in plain words with the shown group, then for those who know mutual information, and which
+    metrics it cannot change."""
     with st.expander("How alpha works"):
+        st.markdown(f"A captioner {TWO_THINGS} Alpha takes it out, from none (0) to all of it (1).")
+        st.markdown(unbroken(_example(study.prior[index], alpha)))
         st.markdown(f"{_PMI} Now: {pmi_text(alpha)}.")
         if study.shape[0] > 1:  # else alpha can change every metric
             _invariance(study, alpha, index)
+
+
+def _example(prior: np.ndarray, alpha: float) -> str:
+    """What alpha takes from the lead that the likeliest caption of a group has over the least likely as a sentence.
+    prior : log P(t) of the group's captions, (k,)."""
+    lead, (most, least) = float(np.ptp(prior)), (int(prior.argmax()), int(prior.argmin()))
+    if not lead:
+        return "**In the group shown:** its captions are all as likely as sentences, so alpha changes nothing in it."
+    share = alpha or 1.0
+    said = (
+        f"**In the group shown:** as a sentence, caption {most + 1} is the likeliest (log P(t) = {prior[most]:.3f}) and "
+        f"caption {least + 1} the least likely ({prior[least]:.3f}). That alone puts caption {most + 1} ahead by "
+        f"{lead:.3f}, whatever the image shows. α = {_short(share)} takes {share * lead:.3f} of it away, on every image"
+    )
+    return true_minus(f"{said}{'' if alpha else '; α = 0 takes nothing'}.")
 
 
 def _invariance(study: AlphaStudy, alpha: float, index: int) -> None:

@@ -111,7 +111,8 @@ class Selection(NamedTuple):
             return f"{self.benchmark.removeprefix(PREFIX)} (your file) · {groups}{tags}"
         kind = scorer_list().get(self.model)
         label = "your file" if self.file else KINDS[kind].label if kind else ""
-        model = f"{self.model.removeprefix(PREFIX)} ({label})" if label else self.model
+        name = model_said(self.model).removeprefix(PREFIX)
+        model = f"{name} ({label})" if label else name
         return f"{self.benchmark} · {self.split} · {groups} · {model}{tags}"
 
     @property
@@ -203,7 +204,7 @@ def chosen_by_page(name: str, why: str) -> str:
     """After the line of the selection that the page chose this set by itself, and why; "" where somebody chose one."""
     state = st.session_state
     is_own = state.get(OPENED_BY_ITSELF) == name and state.get("set", name) == name
-    return f". Chosen by this page: {why}." if is_own else ""
+    return f". Chosen here: {why}." if is_own else ""
 
 
 def seed(key: str, value: Any) -> None:
@@ -635,6 +636,12 @@ def _pick_of_benchmark(benchmark: str, files: Sequence[str], needs: str) -> Sele
     tags, mask = _pick_tags(groups)
     _remember_fields(*fields)
     return Selection(benchmark, split, model or "", tags, groups, mask)
+
+
+def model_said(model: str) -> str:
+    """What a model is called in a sentence: as its field has it where one of the visitor's runs has adapted it, and by
+    its own name else. Addresses and commands keep the name."""
+    return run_names([*model_names(), model]).get(model, model) if run_of(model) else model
 
 
 def _pick_shift(benchmark: str) -> None:

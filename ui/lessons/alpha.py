@@ -15,6 +15,7 @@ from core.figures import group_html
 from core.figures.alpha import alpha_data, alpha_figure
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE
 from ui.chart_clicks import clicked_point
+from ui.debias import TWO_THINGS
 from ui.export import chart
 from ui.fields import slider
 from ui.formatting import unbroken
@@ -43,9 +44,7 @@ def show() -> None:
     study = load_study(SET)
     index = flipped_group(study)
     st.markdown(
-        f"A captioner, here {MODEL}, scores a caption by how likely it would write it for the image. That mixes two "
-        "things: whether it fits the image, and whether it is likely English anyway. The second part is the **language "
-        "prior** P(t). Alpha-debiasing removes it: log P(t | i) − **α** · log P(t)."
+        f"A captioner, here {MODEL}, {TWO_THINGS} Alpha-debiasing removes it: log P(t | i) − **α** · log P(t)."
     )
     left, right = st.columns(2, gap="large")
     with right:
