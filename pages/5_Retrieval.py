@@ -160,6 +160,7 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
         ranks = ranks_beside(asked, query, chosen, pool, most) if revealed is None else {}
         question = st.container(key="predict-query")  # above the pictures, which fill a laptop's first screen
         both = st.container(key="both-precisions")  # of a phone, where one list stands below the other
+        why = st.container(key="why-precisions")  # before one wonders: it stood below two lists of pictures
         for column, model in zip(st.columns(len(chosen), gap="medium"), chosen, strict=True):
             with column:
                 try:
@@ -172,7 +173,7 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
         if revealed:
             in_the_way(asked, query, ranked, len(chosen), pool, most)
             both.markdown(both_precisions(asked, query, list(ranked), pool))
-            say_why_precision_differs(asked, query, ranked, pool)
+            why.caption(escape_markdown(differing_precision(asked, query, ranked, pool)))
     if not ranked:
         return
     if revealed is False:
@@ -307,19 +308,19 @@ def both_precisions(subset: part.RetrievalSubset, query: int, models: Sequence[s
     return f"Average precision: {said} (chance {_pct(chance)}\u00a0%)."
 
 
-def say_why_precision_differs(
+def differing_precision(
     subset: part.RetrievalSubset, query: int, ranked: dict[str, list[RankedImage]], pool: str
-) -> None:
-    """Of two models, where the one with fewer right pictures in sight has the higher average precision."""
+) -> str:
+    """Of two models, where the one with fewer right pictures in sight has the higher average precision, why; else
+    ""."""
     if len(ranked) < 2:
-        return
+        return ""
     scores = {m: part.query_scores(subset, query, m) for m in ranked}
     sides = [
         (in_words(m), rows, part.average_precision(subset, query, scores[m], pool))
         for m, rows in ranked.items()
     ]
-    if note := part.why_precision_differs(sides):
-        st.caption(escape_markdown(note))
+    return part.why_precision_differs(sides)
 
 
 def other_base_lines(models: Sequence[str]) -> None:

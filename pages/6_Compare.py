@@ -47,6 +47,7 @@ from ui.history import page_is_drawn_again
 from ui.images import group_under_several
 from ui.old_links import seed_widgets_from_address
 from ui.run_names import run_names
+from ui.selection import model_said
 from ui.uploads import (
     PREFIX,
     is_upload,
@@ -186,7 +187,7 @@ def swapped(selection: ui.Selection, other: str) -> dict[str, str]:
 
 def say_what_to_choose(selection: ui.Selection) -> None:
     """Where nothing is chosen to compare with, though there is something; a file that is alone says it already."""
-    name = selection.model.removeprefix(PREFIX)
+    name = model_said(selection.model).removeprefix(PREFIX)
     if not selection.is_file:
         line = f"Choose above the model or the file that {name} is compared with."
     elif [entry for entry in upload_names() if entry != selection.benchmark]:
@@ -211,7 +212,7 @@ def lost_other() -> str:
 
 def beside_itself(selection: ui.Selection) -> None:
     """Say that a model is not compared with itself, and offer another one."""
-    name = selection.model.removeprefix(PREFIX)
+    name = model_said(selection.model).removeprefix(PREFIX)
     st.info(
         escape_markdown(f"{name} beside {name}: that is no comparison. Choose another one above."),
         icon=":material/difference:",
@@ -788,7 +789,7 @@ def in_order(selection: ui.Selection, other: str) -> Compared | None:
     told = "Turn this on where both have the same groups in the same order."
     if st.toggle("Pair them in order", key="in_order", bind="query-params", help=told):
         return compare_in_order(selection, other)
-    names = " and ".join(name.removeprefix(PREFIX) for name in (selection.model, other))
+    names = " and ".join(model_said(name).removeprefix(PREFIX) for name in (selection.model, other))
     line = f"{names} have no name of a group in common: one only numbers its groups. Each has {len(selection.groups)}."
     do = "Turn “Pair them in order” on where both have the same groups in the same order."
     st.info(escape_markdown(f"{line} {do}"), icon=":material/compare:")
@@ -823,7 +824,7 @@ def set_of(selection: ui.Selection) -> str:
 def nothing_in_common(selection: ui.Selection, other: str) -> None:
     """Say that the two have no group in common, and offer the benchmark that the file was made on."""
     names = selection.model, other
-    where, plain = benchmark_of_file(names), [name.removeprefix(PREFIX) for name in names]
+    where, plain = benchmark_of_file(names), [model_said(name).removeprefix(PREFIX) for name in names]
     on = "" if selection.is_file else f" on {selection.groups.title or selection.benchmark}"
     line = f"{plain[0]}{on} and {plain[1]} have no group in common."
     hint = next(filter(None, map(naming_hint, filter(is_upload, names))), "")

@@ -1238,6 +1238,12 @@ def test_a_model_that_a_run_has_adapted_is_chosen_by_a_name_and_the_address_has_
     assert test.selectbox(key="model").value == second
     assert {name.format(s) for s in (0, 1)} <= {*test.selectbox(key="other").options}
     fine(test.selectbox(key="other").set_value(f"run/{first}").run())
+    said = text(test).replace("\\", "")  # sentences had the id, twice in one of them
+    assert name.format(1) in said and name.format(0) in said and "run/2" not in said and first not in said
+    captioner = app("pages/3_Debias.py", set=SET, model=second)
+    told = text(captioner).replace("\\", "")
+    assert f"{name.format(1)} is no captioner" in told and f"the others keep {name.format(1)}." in told
+    assert second not in told
     assert "".join(test.query_params["other"]) == f"run/{first}"
     store = RunStore()
     store.rename(first, "My best run")

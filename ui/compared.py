@@ -14,7 +14,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.paired import _completed_by, without_names
 from ui.cached import cached_on
 from ui.loaders import evaluate, measured_on
-from ui.selection import Selection, benchmark_of
+from ui.selection import Selection, benchmark_of, model_said
 from ui.uploads import PREFIX, is_upload, upload_captions, upload_evaluation, upload_groups
 
 _SHORT = 16  # letters of a name that heads a column
@@ -82,7 +82,7 @@ def order_assumed(selection: Selection, other: str) -> str:
 
 def compare_in_order(selection: Selection, other: str) -> Compared:
     """Both sides, where `order_assumed` says that they can be paired so. InputError where captions or truth differ."""
-    names = [entry.removeprefix(PREFIX) for entry in (selection.model, other)]
+    names = [model_said(entry).removeprefix(PREFIX) for entry in (selection.model, other)]
     first, second = (_in_order(selection, entry) for entry in (selection.model, other))
     a, b = _completed_by(first, second, names[1]), _completed_by(second, first, names[0])
     return Compared(selection, a, b, order_assumed(selection, other), True)
@@ -143,7 +143,9 @@ def sides_of(first: str, second: str) -> tuple[Side, Side]:
     """Both, told apart by their names: letters are those of images here."""
     plain = [name.removeprefix(PREFIX) for name in (first, second)]
     columns = [f"{letter}: {name}" for letter, name in zip("AB", plain, strict=True)]
-    a, b = map(Side, columns, plain, short_names(plain))
+    said = [model_said(name) for name in plain]
+    one_run = sum("run/" in name for name in plain) == 1
+    a, b = map(Side, columns, said, short_names(plain if one_run else said))
     return a, b
 
 

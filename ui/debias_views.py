@@ -40,7 +40,7 @@ from ui.export import bars_note, chart, export_section, measured_name
 from ui.formatting import exact_differences_once, interval_text, p_text, true_minus, wide_table
 from ui.images import image_tags
 from ui.loaders import evaluate
-from ui.selection import group_line, pick_group, set_state
+from ui.selection import group_line, model_said, pick_group, set_state
 from ui.uploads import PREFIX
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def blind_view(selection: Selection) -> None:
         check.verdict, st.success
     )
     show(escape_markdown(check.explain(model, selection.groups.shape)), icon=":material/visibility_off:")
-    rows = {model: check.metrics, selection.model: evaluate(selection).metrics}
+    rows = {model: check.metrics, model_said(selection.model): evaluate(selection).metrics}
     data = plots.bars_data(rows, (METRIC, TEXT_SCORE, *headline_metrics(check.metrics)))
     first = data.metrics.index(METRIC)
     values = "; ".join(
@@ -307,9 +307,8 @@ def samples_view(inputs: DebiasInputs, groups: GroupSet) -> None:
 
 def _measured_on(inputs: DebiasInputs, groups: GroupSet) -> str:
     """A captioner and a set, or the file that stands for both."""
-    if inputs.model == groups.name:
-        return inputs.model.removeprefix(PREFIX)
-    return f"{inputs.model.removeprefix(PREFIX)} on {groups.name}"
+    name = model_said(inputs.model).removeprefix(PREFIX)
+    return name if inputs.model == groups.name else f"{name} on {groups.name}"
 
 
 def _offer_samples(inputs: DebiasInputs, groups: GroupSet, stored: Mapping[str, Any] | None) -> None:

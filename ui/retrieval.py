@@ -26,7 +26,13 @@ from core.datasets.base import RETRIEVAL
 from core.exchange.layouts import text_table_latex
 from core.exchange.run_gains import _strategy_changes
 from core.figures import retrieval
-from core.figures.shared_words import RankedImage, SharedWords, ranked_images, shared_word_counts
+from core.figures.shared_words import (
+    RankedImage,
+    SharedWords,
+    _object_counts,
+    ranked_images,
+    shared_word_counts,
+)
 from core.figures.text import _part_text, escape_markdown
 from core.groups import ImageRef
 from core.metrics.retrieval import COLA_MAP, METRICS, RetrievalEvaluation
@@ -128,7 +134,9 @@ def ranked_html(
             f'<figure class="cm-ranked">{enlargeable_image(image, alt, 320)}'
             f"<figcaption>{row.place}. {note}</figcaption></figure>"
         )
-    return f'<div class="cm-list">{"".join(cells)}</div>'
+    # So that beside another model's pictures rank 3 stands beside rank 3: its place, an object a line, and what is apart.
+    lines = "" if found.asked is None else f' style="--cm-lines: {len(found.asked.nouns) + 2}"'
+    return f'<div class="cm-list"{lines}>{"".join(cells)}</div>'
 
 
 def ranks_of(scores: np.ndarray) -> np.ndarray:
@@ -316,10 +324,13 @@ def shared_words_table(
 ) -> None:
     """What the distractors share with the query, and how far up that brings them under this model. is_named : the
     heading says which model that is, as there is another one's."""
-    shares = shared_word_counts(found, query, scores, pool, most)
-    if not shares or found.phrases is None:
+    if found.phrases is None:  # a query in one's own words, for several objects
+        shares, everything = _object_counts(found, query, scores, pool, most), None
+    else:
+        shares = shared_word_counts(found, query, scores, pool, most)
+        everything = sum(value is not None for _, value in found.phrases[query].attributes())
+    if not shares:
         return
-    everything = sum(value is not None for _, value in found.phrases[query].attributes())
     unranked = len(scores) - sum(s.images for s in shares)
     whose = f" of {escape_markdown(in_words(model))}" if is_named else ""
     st.header(f"What gets in the way{whose}", anchor=False)
@@ -327,7 +338,7 @@ def shared_words_table(
         f" Only the {len(scores) - unranked} with {POOLS[pool].partition(' (')[0]} are ranked (“Options”)."
     )
     st.caption(
-        f"All {len(scores)} pictures by the words of the query that they have: the right ones, then the wrong ones, "
+        f"All {len(scores)} pictures by the {'objects' if everything is None else 'words'} of the query that they have: the right ones, then the wrong ones, "
         f"the best placed first.{ranked if unranked else ''}"
     )
     rows = [
@@ -349,8 +360,11 @@ def shared_words_table(
         st.table(table, hide_index=True, border="horizontal")
 
 
-def _shared_words(share: SharedWords, everything: int) -> str:
-    """`cube, rubber on one object`"""
+def _shared_words(share: SharedWords, everything: int | None) -> str:
+    """`cube, rubber on one object`; everything : how many words the query has, None of one for several objects, of which
+    `_object_counts` says it all."""
+    if everything is None:
+        return share.words[0]
     if not share.words:
         return "none of the words"
     apart = ", on different objects" if len(share.words) == everything else " only"

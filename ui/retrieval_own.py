@@ -100,15 +100,15 @@ _MOST_WORDS, _LONGEST_OBJECT = 16, 6  # that are read of a query; of one object,
 
 
 def queries_for_objects(found: RetrievalSubset, asked: RetrievalSubset, most: int = 3) -> list[str]:
-    """Queries for one each of the objects that a query of the visitor's own names, at most so many: as the set asks for
-    it, `a red block`, or where it does not in the visitor's words, `a red cube`."""
+    """Queries for one each of the objects that a query of the visitor's own names, at most so many, in the visitor's own
+    words: `a red cube`, where the set asks for `a red block`."""
     if found.phrases is None or asked.asked is None:
         return []
     objects = zip(asked.asked.statement.phrases, asked.asked.nouns, strict=True)
     alone = {_with_article(noun): phrase for phrase, noun in objects}
     read = {each: own_query(found, each) for each in alone}
     same = [each for each, phrase in alone.items() if read[each].phrases == (phrase,)]
-    return [*dict.fromkeys(wording_of_set(found, read[each]) or each for each in same)][:most]
+    return [*dict.fromkeys(same)][:most]
 
 
 def _with_article(noun: str) -> str:

@@ -6,6 +6,7 @@ from core.scorers.cola_config import STRATEGIES
 from core.scorers.hub import _trained_strategies
 from core.scorers.model_folder import read_config
 from core.scoring.load import scorer_names
+from ui.selection import model_said
 
 
 def trained_name(strategy: str) -> str:
@@ -30,8 +31,8 @@ def base_of(model: str) -> str:
 
 
 def in_words(model: str) -> str:
-    """What a model is called; of any that is no strategy's its name."""
-    return trained_models().get(model, model)
+    """What a model is called; of any that is no strategy's and no run's its name."""
+    return trained_models().get(model) or model_said(model)
 
 
 def known_models() -> set[str]:

@@ -6,6 +6,7 @@ that count.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -81,11 +82,51 @@ def shared_word_counts(
     has no graphs to say what is in an image.
     """
     rows = ranked_images(found, query, scores, pool, len(scores))
+    if any(not row.shared and not row.missing for row in rows):
+        return []
+    return _counted(((row, row.shared) for row in rows), first)
+
+
+def _object_counts(
+    found: Retrieval, query: int, scores: np.ndarray, pool: str, first: int
+) -> list[SharedWords]:
+    """The same of a query for several objects, by which of them an image shows, said in `words` by `_shown_objects`; []
+    of any other query, and where nobody knows what is in the images."""
+    rows = ranked_images(found, query, scores, pool, len(scores))
+    scenes = [getattr(found.images[row.image], "scene", None) for row in rows]
+    asked = getattr(found, "asked", None)
+    if asked is None or any(scene is None for scene in scenes):
+        return []
+    said = (_shown_objects(asked.judged(scene), row) for row, scene in zip(rows, scenes, strict=True))
+    return _counted(zip(rows, ((each,) for each in said), strict=True), first)
+
+
+def _shown_objects(judged: Sequence[tuple[str, bool | None]], row: RankedImage) -> str:
+    """`red cube, blue ball, left of: no` of an image that shows both on the wrong sides, `red cube only` of one with
+    the other missing.
+
+    judged : each object, and the relation, with whether the image has it, as `_AskedObjects.judged` has them.
+    """
+    if row.right:
+        return ", ".join(what for what, _ in judged)
+    if row.apart:
+        return "every word, on the wrong objects"
+    shown = [what for what, is_shown in judged if is_shown]
+    if not row.missing:  # every object is there
+        what, is_shown = judged[-1]
+        return f"{', '.join(shown)}, {what}: {'unclear' if is_shown is None else 'no'}"
+    if shown:
+        return f"{', '.join(shown)} only"
+    return "some of the words, none of the objects" if row.shared else "none of the words"
+
+
+def _counted(
+    rows: Iterable[tuple[RankedImage, tuple[str, ...]]], first: int
+) -> list[SharedWords]:
+    """Images that are right or wrong and share the same words: the right ones, then the best placed."""
     groups: dict[tuple[bool, tuple[str, ...]], list[int]] = {}
-    for row in rows:
-        if not row.shared and not row.missing:
-            return []
-        groups.setdefault((row.right, row.shared), []).append(row.place)
+    for row, words in rows:
+        groups.setdefault((row.right, words), []).append(row.place)
     shares = [
         SharedWords(
             words, right, len(places), float(np.mean(places)), sum(place <= first for place in places)
