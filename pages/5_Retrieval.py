@@ -173,7 +173,8 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
         if revealed:
             in_the_way(asked, query, ranked, len(chosen), pool, most)
             both.markdown(both_precisions(asked, query, list(ranked), pool))
-            why.caption(escape_markdown(differing_precision(asked, query, ranked, pool)))
+            if note := differing_precision(asked, query, ranked, pool):
+                why.caption(escape_markdown(note))
     if not ranked:
         return
     if revealed is False:

@@ -408,7 +408,11 @@ def test_the_page_opens_at_the_alpha_that_its_headline_and_matrices_speak_of(app
     test = app(set=FIRST)
     assert test.slider(key="alpha").value == best
     said = text(test).replace("\u00a0", " ")
-    assert f"α = {best:.3f}, chosen on these " in said and "no debiasing" not in said and "Beside α = 0" not in said
+    assert (
+        f"α = {best:.3f}, chosen on these " in said
+        and "no debiasing" not in said
+        and "Beside α = 0" not in said
+    )
     assert f"at α = 0 and the slider's α = {best:.3f}" in said
     # Until somebody moves it, it is at the best alpha of whatever is shown; from then on it stays.
     metric = next(name for name in study._movable if name != "text_score")
@@ -698,7 +702,9 @@ def test_above_the_figure_stands_what_the_alpha_of_the_slider_does(app):
     assert said[0.0].startswith("α = 0, no debiasing, on all 4 groups: TextScore 75.0 % (95 % interval ")
     assert said[0.3].startswith("α = 0.300, on all 4 groups: TextScore 100.0 % (95 % interval ")
     assert said[0.3].endswith(", chance 50.0 %, no ties; 1 fixed, 0 broken.")
-    assert said[1.0].startswith("α = 1, on all 4 groups: TextScore 75.0 %") and "1 fixed, 1 broken" in said[1.0]
+    assert (
+        said[1.0].startswith("α = 1, on all 4 groups: TextScore 75.0 %") and "1 fixed, 1 broken" in said[1.0]
+    )
     page = app(alpha="1")
     lines = [str(e.value).replace("\u00a0", " ") for e in page.main if e.type == "markdown"]
     assert sum(line.startswith("α = 1, on all ") and "broken." in line for line in lines) == 1
@@ -865,7 +871,10 @@ def test_a_captioner_and_why_a_common_sentence_wins_are_said_in_plain_words_befo
     (folded,) = [e for e in test.expander if e.label == "How alpha works"]
     first, example, formula = [m.value.replace("\u00a0", " ") for m in folded.markdown[:3]]
     assert first.startswith("A captioner scores a caption by how likely it would write it for the image.")
-    assert example.startswith("**In the group shown:** as a sentence, caption ") and "log P(t | image) −" in formula
+    assert (
+        example.startswith("**In the group shown:** as a sentence, caption ")
+        and "log P(t | image) −" in formula
+    )
 
 
 def test_the_example_of_how_alpha_works_is_the_lead_that_the_likeliest_sentence_has():
@@ -880,8 +889,8 @@ def test_the_example_of_how_alpha_works_is_the_lead_that_the_likeliest_sentence_
 
 
 def test_one_effect_has_one_pair_of_numbers_in_sight(app, scored):
-    """“Held out: 41.9 → 46.2” and “TextScore 42.3 → 49.7 %” stood three lines apart, both from α = 0: a stranger did not
-    know which to put on a slide."""
+    """“Held out: 41.9 → 46.2” and “TextScore 42.3 → 49.7 %” stood three lines apart, both from α = 0: a stranger did
+    not know which to put on a slide."""
     study = scored[1][FIRST]
     test = app(set=FIRST)
     says = debias_alpha._at_alpha(study, test.slider(key="alpha").value, "text_score")

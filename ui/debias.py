@@ -146,8 +146,8 @@ def other_views_line(model: str) -> str:
     if nearest == model:
         return ""
     return (
-        f"This view needs no log P(caption | image) and shows {model_said(model)}; the other views show {nearest}, a captioner, "
-        "in its place."
+        f"This view needs no log P(caption | image) and shows {model_said(model)}; the other views show {nearest}, "
+        "a captioner, in its place."
     )
 
 
@@ -166,8 +166,8 @@ def captioner(selection: Selection) -> str:
         return selection.model
     if CAPTIONER not in scorer_names():
         raise InputError(
-            f"{model_said(selection.model)} gives the score “{kind.label}”, not log P(t | image), and no captioner is built in: "
-            "choose one, such as Salesforce/blip-image-captioning-base."
+            f"{model_said(selection.model)} gives the score “{kind.label}”, not log P(t | image), and no captioner is "
+            "built in: choose one, such as Salesforce/blip-image-captioning-base."
         )
     return CAPTIONER
 

@@ -919,8 +919,8 @@ def _example(prior: np.ndarray, alpha: float) -> str:
         return "**In the group shown:** its captions are all as likely as sentences, so alpha changes nothing in it."
     share = alpha or 1.0
     said = (
-        f"**In the group shown:** as a sentence, caption {most + 1} is the likeliest (log P(t) = {prior[most]:.3f}) and "
-        f"caption {least + 1} the least likely ({prior[least]:.3f}). That alone puts caption {most + 1} ahead by "
+        f"**In the group shown:** as a sentence, caption {most + 1} is the likeliest (log P(t) = {prior[most]:.3f}) "
+        f"and caption {least + 1} the least likely ({prior[least]:.3f}). That alone puts caption {most + 1} ahead by "
         f"{lead:.3f}, whatever the image shows. α = {_short(share)} takes {share * lead:.3f} of it away, on every image"
     )
     return true_minus(f"{said}{'' if alpha else '; α = 0 takes nothing'}.")

@@ -134,9 +134,10 @@ def ranked_html(
             f'<figure class="cm-ranked">{enlargeable_image(image, alt, 320)}'
             f"<figcaption>{row.place}. {note}</figcaption></figure>"
         )
-    # So that beside another model's pictures rank 3 stands beside rank 3: its place, an object a line, and what is apart.
-    lines = "" if found.asked is None else f' style="--cm-lines: {len(found.asked.nouns) + 2}"'
-    return f'<div class="cm-list"{lines}>{"".join(cells)}</div>'
+    # So that rank 3 stands beside another model's rank 3: its place, an object a line, and what is apart.
+    most = max((len(row.shared) + len(row.missing) for row in rows), default=0)
+    lines = (2 if most < 3 else 3) if found.asked is None else len(found.asked.nouns) + 2
+    return f'<div class="cm-list" style="--cm-lines: {lines}">{"".join(cells)}</div>'
 
 
 def ranks_of(scores: np.ndarray) -> np.ndarray:
@@ -337,8 +338,9 @@ def shared_words_table(
     ranked = (
         f" Only the {len(scores) - unranked} with {POOLS[pool].partition(' (')[0]} are ranked (“Options”)."
     )
+    what = "objects" if everything is None else "words"
     st.caption(
-        f"All {len(scores)} pictures by the {'objects' if everything is None else 'words'} of the query that they have: the right ones, then the wrong ones, "
+        f"All {len(scores)} pictures by the {what} of the query that they have: the right ones, then the wrong ones, "
         f"the best placed first.{ranked if unranked else ''}"
     )
     rows = [
@@ -361,8 +363,8 @@ def shared_words_table(
 
 
 def _shared_words(share: SharedWords, everything: int | None) -> str:
-    """`cube, rubber on one object`; everything : how many words the query has, None of one for several objects, of which
-    `_object_counts` says it all."""
+    """`cube, rubber on one object`; everything : how many words the query has, None of one for several objects, of
+    which `_object_counts` says it all."""
     if everything is None:
         return share.words[0]
     if not share.words:

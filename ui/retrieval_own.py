@@ -100,8 +100,8 @@ _MOST_WORDS, _LONGEST_OBJECT = 16, 6  # that are read of a query; of one object,
 
 
 def queries_for_objects(found: RetrievalSubset, asked: RetrievalSubset, most: int = 3) -> list[str]:
-    """Queries for one each of the objects that a query of the visitor's own names, at most so many, in the visitor's own
-    words: `a red cube`, where the set asks for `a red block`."""
+    """Queries for one each of the objects that a query of the visitor's own names, at most so many, in the visitor's
+    own words: `a red cube`, where the set asks for `a red block`."""
     if found.phrases is None or asked.asked is None:
         return []
     objects = zip(asked.asked.statement.phrases, asked.asked.nouns, strict=True)

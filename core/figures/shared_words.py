@@ -120,9 +120,7 @@ def _shown_objects(judged: Sequence[tuple[str, bool | None]], row: RankedImage) 
     return "some of the words, none of the objects" if row.shared else "none of the words"
 
 
-def _counted(
-    rows: Iterable[tuple[RankedImage, tuple[str, ...]]], first: int
-) -> list[SharedWords]:
+def _counted(rows: Iterable[tuple[RankedImage, tuple[str, ...]]], first: int) -> list[SharedWords]:
     """Images that are right or wrong and share the same words: the right ones, then the best placed."""
     groups: dict[tuple[bool, tuple[str, ...]], list[int]] = {}
     for row, words in rows:
