@@ -835,6 +835,9 @@ def test_scores_in_a_zip_and_in_a_folder_are_known_and_a_set_with_a_column_of_sc
     test = app(PAGE)
     fine(test.file_uploader(key="set_upload").upload("my set.zip", data.getvalue()).run())
     assert "scores.csv looks like a score file" in text(test).replace("\\", "")
+    fine(button(test, r"Open scores\.csv there").click().run())
+    assert test.selectbox(key="set").value == "upload/scores.csv"
+    test = app(PAGE)
     folder = brought(tmp_path / "set")
     (folder / "manifest.csv").write_bytes(_csv(3, 1.0))
     test = app(PAGE)
@@ -1350,3 +1353,31 @@ def test_of_several_files_with_mistakes_each_is_named_and_the_good_one_is_shown(
     assert [each.value.replace("\\", "").partition(":")[0] for each in test.error] == ["two.csv", "one.csv"]
     assert test.session_state["set"] == "upload/good.csv"
     assert "good.csv: 1 group" in text(test).replace("\\", "")
+
+
+def test_the_only_table_of_scores_in_a_zip_is_read_as_that_table(app):
+    """The two ways sent it to each other."""
+    test = fine(
+        uploaded(app, "my.zip", _zip(**{"out/scores.csv": _csv(3, 1.0), "__MACOSX/._scores.csv": b"x"}))
+    )
+    assert test.selectbox(key="set").value == "upload/scores.csv"
+    assert [each.value.replace("\\", "").partition(":")[0] for each in test.subheader] == ["scores.csv"]
+
+
+def test_a_zip_of_scores_with_tabs_is_read(app):
+    test = fine(uploaded(app, "my.zip", _zip(**{"s.tsv": _csv(3, 1.0).replace(b",", b"\t")})))
+    assert test.selectbox(key="set").value == "upload/s.csv"
+
+
+def test_several_tables_in_a_zip_are_named_in_one_sentence(app):
+    test = uploaded(app, "two.zip", _zip(**{"a.csv": _csv(3, 1.0), "b.csv": _csv(3, 1.0)}))
+    (said,) = [each.value.replace("\\", "") for each in test.error]
+    assert said == "two.zip holds several tables (a.csv, b.csv); unpack it and give one of them."
+    assert not test.info
+
+
+def test_mistakes_of_the_only_table_in_a_zip_are_told_of_that_table(app):
+    bad = b"group,image,caption,score\na,0,0,1\na,0,1,x\na,1,0,0\na,1,1,1\n"
+    test = uploaded(app, "my.zip", _zip(**{"s.csv": bad}))
+    (said,) = [each.value.replace("\\", "") for each in test.error]
+    assert said.startswith("s.csv: the score in row 3") and not test.info

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import zipfile
 
 import numpy as np
 import pytest
@@ -236,13 +237,17 @@ def test_columns_that_name_caption_and_image_are_read_as_such_in_either_order_fr
     np.testing.assert_array_equal(found.scores, SEEN)
     assert found.ids == ["a", "b"] and found.tags is None
     first, last = name(*order[0]), name(*order[-1])
-    plain = {first, last} == {"c0_i0", "c1_i1"}
-    assert found.read_as == (
-        ""
-        if plain
-        else f"The columns {first} to {last} are read as the scores of 2 captions with 2 images: a group of 2x2 in "
-        "each row."
-    )
+    meaning = found.read_as[found.read_as.index("Read as: ") :]
+    called = meaning.removeprefix("Read as: ").removesuffix(" = caption N, image M.")
+    base = 1 if "1" in name(0, 0) else 0
+    assert [called.replace("N", f"{c + base}").replace("M", f"{i + base}") for c, i in order] == [
+        name(c, i) for c, i in order
+    ]
+    if {first, last} != {"c0_i0", "c1_i1"}:
+        assert found.read_as == (
+            f"The columns {first} to {last} are read as the scores of 2 captions with 2 images: a group of 2x2 in "
+            f"each row. {meaning}"
+        )
 
 
 def test_a_grid_that_is_no_square_keeps_images_and_captions_apart():
@@ -301,3 +306,56 @@ def test_a_mistake_in_such_a_column_is_named_as_the_file_names_it():
     text = pairs_table(lambda c, i: f"s_c{c}_i{i}").replace("0.9", "x")
     (fault,) = ScoreFault.of_file("mine.csv", text.encode())
     assert (fault.row, fault.column) == (2, "s_c0_i0")
+
+
+def test_commands_read_the_only_table_of_a_zip(tmp_path):
+    """Three groups by hand: two right, one wrong by GroupMatch."""
+    rows = "group,image,caption,score\n" + "".join(
+        f"{g},{i},{j},{(i == j if g != 'c' else i != j) - 3.0}\n"
+        for g in "abc"
+        for i in (0, 1)
+        for j in (0, 1)
+    )
+    path, other = tmp_path / "my.zip", tmp_path / "two.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("out/scores.csv", rows)
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("a.csv", rows)
+        archive.writestr("b.csv", rows)
+    found = read_scores(path)
+    assert found.ids == ["a", "b", "c"] and found.scores[2].tolist() == [[-3, -2], [-2, -3]]
+    record = json.loads(run("evaluate", path, "--json").stdout)
+    assert record["metrics"]["group_match"]["value"] == pytest.approx(200 / 3, abs=0.01)
+    plain, prior = tmp_path / "plain.csv", tmp_path / "prior.csv"
+    plain.write_text(rows)
+    prior.write_text(
+        "group,caption,log_prob\n" + "".join(f"{g},{j},{-j - 1}\n" for g in "abc" for j in (0, 1))
+    )
+    assert "3 groups of 2x2" in run("compare", path, plain).stdout
+    debiased = [run("alpha", "--scores", each, "--prior", prior, "--json").stdout for each in (path, plain)]
+    assert debiased[0] and debiased[0].replace("my.zip", "plain.csv") == debiased[1]
+    with pytest.raises(InputError, match=r"two\.zip holds several tables \(a\.csv, b\.csv\); unpack it"):
+        read_scores(other)
+
+
+def test_page_and_command_say_which_number_of_a_wide_table_is_the_caption(tmp_path):
+    """Nothing said that c0_i1 is caption 0 with image 1, though the transposed table looks the same."""
+    path, npz = tmp_path / "wide.csv", tmp_path / "s.npz"
+    path.write_text("id,c0_i0,c0_i1,c1_i0,c1_i1\na,4,3,2,1\n")
+    assert read_scores(path).scores.tolist() == [[[4, 2], [3, 1]]]  # by image, then caption
+    assert read_scores(path).read_as == "Read as: cN_iM = caption N, image M."
+    assert "Read as: cN_iM = caption N, image M." in run("evaluate", path).stderr
+    path.write_text("id,img_1_cap_1,img_1_cap_2,img_2_cap_1,img_2_cap_2\na,4,3,2,1\n")
+    assert read_scores(path).read_as.endswith("Read as: img_M_cap_N = caption N, image M.")
+    np.savez(npz, scores=np.eye(2)[None])
+    assert read_scores(npz).read_as == "Read as: the axes of scores are groups, images, captions."
+    path.write_text("group,image,caption,score\na,0,0,1\na,0,1,0\n")
+    assert read_scores(path).read_as == ""
+
+
+def test_a_zip_that_unfolds_to_too_much_is_refused_before_it_is_unpacked(tmp_path):
+    path = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("scores.csv", b"0" * (100 << 20))
+    with pytest.raises(InputError, match="far more than its size says"):
+        read_scores(path)

@@ -15,6 +15,7 @@ from core.base import public_mode
 from core.base.errors import InputError
 from core.base.paths import is_file
 from core.base.table_formats import Table, _result_csv, open_table
+from core.datasets._packed_tables import _is_of_tables_alone, _unpacked
 from core.datasets.score_faults import LISTED, ScoreFault
 from core.exchange.file_kinds import (
     _CAPTIONS,
@@ -245,11 +246,30 @@ def not_scores(file: Any) -> bool:
 
 
 def _archive_among_scores(file: Any) -> None:
-    """What an upload is that is called an archive: images and captions, or none at all."""
-    if zipfile.is_zipfile(io.BytesIO(file.getvalue())):
-        _offer_images(file)
-        return
-    show_error(_no_archive(file.name))
+    """What an upload is that is called an archive: a table of scores that has to be mended or named, images and
+    captions, several tables, or no archive at all."""
+    try:
+        packed, table = _unpacked(Path(file.name), file.getvalue())
+        inside = _Handed(packed.name, table or b"", file.file_id)
+        if _kind_of_file(inside.name, inside.getvalue()) == _CAPTIONS:
+            _offer_images(file)
+        elif not not_scores(inside):
+            _show_wrong(inside)
+    except InputError as error:
+        if not zipfile.is_zipfile(io.BytesIO(file.getvalue())):
+            show_error(_no_archive(file.name))
+        elif _is_of_tables_alone(file.getvalue()):
+            show_error(error)
+        else:
+            _offer_images(file)
+
+
+def _show_wrong(file: Any) -> None:
+    """What is wrong with the only table of an archive."""
+    try:
+        store_file(file.name, file.getvalue())
+    except InputError as error:
+        show_mistakes(error, file.name, file.getvalue(), "Nothing of it is stored: mend")
 
 
 def _offer_images(file: Any) -> bool:
@@ -299,9 +319,9 @@ def _offer_prior(file: Any) -> None:
 class _Handed(io.BytesIO):
     """A file of another field, as an upload of this one."""
 
-    def __init__(self, name: str, content: bytes) -> None:
+    def __init__(self, name: str, content: bytes, file_id: str = "") -> None:
         super().__init__(content)
-        self.name, self.file_id = name, f"handed-{id(self)}"
+        self.name, self.file_id = name, file_id or f"handed-{id(self)}"
 
 
 def _say(line: str) -> None:

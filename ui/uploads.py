@@ -16,6 +16,7 @@ from core.base.errors import InputError
 from core.base.limits import limits
 from core.base.table_formats import open_table
 from core.base.text import counted
+from core.datasets._packed_tables import _unpacked
 from core.datasets.score_files import ScoreFile, _caption_columns, _CaptionColumns, read_tags
 from core.debiasing.priors import Prior
 from core.exchange.file_kinds import _EMBEDDINGS, _PRIOR, _SCORES, _kind_of_file
@@ -36,7 +37,7 @@ FORMATS = (
     "Scores: CSV or Parquet `group,image,caption,score`, optional `match`; NPZ `scores` (groups, images, captions); "
     "JSON lines with `c0_i0`, `c1_i0`, …, or a sample log of lm-eval or lmms-eval; MTEB's predictions (JSON). "
     "Embeddings: NPZ with `img` and `cap` (or `image_embeddings` and `text_embeddings`, `images` and `captions`), "
-    "rows in group order."
+    "rows in group order. A zip with one such file is read, too."
 )
 BESIDE = {  # what: label of the field, endings, what its file holds
     TAGS: (
@@ -99,7 +100,7 @@ def new_upload(key: str) -> str | None:
     """
     file = st.file_uploader(
         FILE_LABEL,
-        [*FILES, "zip"],  # the last to say where it belongs
+        [*FILES, "zip"],
         key=key,
         max_upload_size=upload_limit(),
     )
@@ -159,7 +160,10 @@ def as_stored(file: Any, name: str = "") -> None:
 
 
 def store_file(name: str, content: bytes) -> str:
-    """Store a file of scores or embeddings; its entry. Raises InputError for one that cannot be read."""
+    """Store a file of scores or embeddings, or the one in a zip; its entry. Raises InputError for an unreadable one."""
+    packed, table = _unpacked(Path(name), content)
+    if table is not None and packed != Path(name):
+        name, content = packed.name, table
     shape = _first_shape(name, content)
     return f"{PREFIX}{upload_store().add(name, content, shape).name}"
 
@@ -274,7 +278,7 @@ def _groups(entry: str, evaluation: Evaluation, table: ScoreFile | None) -> Grou
 
 
 def upload_read_as(entry: str) -> str:
-    """What the columns of a stored file were taken for, a sentence; "" where they have the names that are read."""
+    """What the columns or axes of a stored file were taken for, a sentence; "" where each has its name."""
     table = _file(entry)[1]
     return "" if table is None else table.read_as
 

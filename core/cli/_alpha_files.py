@@ -12,6 +12,7 @@ import numpy as np
 from core.base.errors import InputError
 from core.cli._evaluation import read_score_file
 from core.cli._files import _measuring
+from core.datasets._packed_tables import _unpacked
 from core.datasets.retrieval_files import RetrievalFile
 from core.datasets.score_files import PRIOR_ENDINGS, ScoreFile
 from core.debiasing.debias import prior_from_samples
@@ -48,7 +49,8 @@ def study_of_files(
             f"Scores of a file need a file of log P(t) beside them: CSV, Parquet, NPZ or a sample log (JSONL); name it "
             f"with {flag}{alone}."
         )
-    found = RetrievalFile.read(scores)
+    scores, data = _unpacked(scores)
+    found = RetrievalFile.read(scores, data)
     if found is not None:
         samples, notes = found.prior(prior)
         values = prior_from_samples(samples)
@@ -57,7 +59,7 @@ def study_of_files(
         kept = samples if len(samples) > 1 else None
         made = Prior(values, "file", Prior.line_of(prior, len(samples), notes), kept, np.arange(len(values)))
         return study, prior_head(made), None, list(_of_images(found, values))
-    table = read_score_file(scores)
+    table = read_score_file(scores, data=data)
     known = Prior.from_file(prior, table.scores, table.ids, table.captions)
     _refuse_equal(scores, prior, table.scores, known.values[:, None])
     own = Evaluation.of(table.scores, table.truth, table.ids).truth

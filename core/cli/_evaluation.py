@@ -19,6 +19,7 @@ from core.base.table_formats import open_table
 from core.base.text import counted
 from core.cli._given_options import refuse_unused
 from core.cli._output import print_note
+from core.datasets._packed_tables import _unpacked
 from core.datasets.embeddings import parse_shape, read_embeddings
 from core.datasets.score_faults import LISTED, ScoreFault
 from core.datasets.score_files import ScoreFile, read_scores
@@ -72,6 +73,7 @@ def read_score_file(
     columns : what its columns are called (`_ScoreColumns.read`). command : that read it and takes --columns, for the
     error of a file with other headers. data : what is in the file, where that has been read.
     """
+    path, data = _unpacked(path, data)
     name, content = str(path), None
     if columns is not None:
         table = open_table(path, data)
@@ -83,20 +85,22 @@ def read_score_file(
             print_note(f"{path}: {read_as}")
         return found
     except InputError as error:
-        if content is None and (said := _headers_said(path, command)) is not None:
+        if content is None and (said := _headers_said(path, data, command)) is not None:
             raise InputError(said) from None
-        raise _with_all_faults(error, path, content) from None
+        raise _with_all_faults(error, path, content, data) from None
 
 
-def _with_all_faults(error: InputError, path: Path, content: bytes | None = None) -> InputError:
+def _with_all_faults(
+    error: InputError, path: Path, content: bytes | None = None, data: bytes | None = None
+) -> InputError:
     """The error with every mistake of the file that it is about, where there are several.
 
-    content : of a CSV, where the file was read under other names.
+    content : of a CSV, where the file was read under other names. data : what is in the file, where that has been read.
     """
     if content is not None:
         path = path.with_suffix(".csv")
-    elif path.is_file():
-        content = path.read_bytes()
+    elif data is not None or path.is_file():
+        content = path.read_bytes() if data is None else data
     faults = [] if content is None else ScoreFault.of_file(path, content)
     if len(faults) < 2:
         return error
@@ -116,10 +120,10 @@ def _with_all_faults(error: InputError, path: Path, content: bytes | None = None
 _TOLD = 20  # mistakes of a score file
 
 
-def _headers_said(path: Path, command: str) -> str | None:
+def _headers_said(path: Path, data: bytes | None, command: str) -> str | None:
     """What a table that looks like scores under other headers, or like a prior, needs; None for any other file."""
     try:
-        table = open_table(path)
+        table = open_table(path, data)
         if _kind_of_table(table) == _PRIOR:
             beside = f"`crossmatch alpha --scores FILE --prior {path}`"
             return f"{path} looks like a language prior; give it beside its scores: {beside}."
@@ -226,10 +230,11 @@ def load_evaluation(
 def _of_embeddings(path: Path, shape: str | None) -> Evaluation:
     """Groups of a shape, by default 2x2, and the flattened set of a file; the error names all of its mistakes."""
     groups_of = parse_shape(shape or "2x2")
+    path, data = _unpacked(path)
     try:
-        file = read_embeddings(path, groups_of)
+        file = read_embeddings(path, groups_of, data)
     except InputError as error:
-        raise _with_all_faults(error, path) from None
+        raise _with_all_faults(error, path, data=data) from None
     return Evaluation.of(file.group_scores(), None, global_scores=file.all_pairs())
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from core import datasets
 from core.base.errors import InputError
+from core.datasets._packed_tables import _unpacked
 
-_ENDINGS = (".csv", ".parquet", ".npz", ".jsonl", ".json")
+_ENDINGS = (".csv", ".parquet", ".npz", ".jsonl", ".json", ".zip")
 
 
 def _is_file(name: str) -> bool:
@@ -22,6 +23,9 @@ def _is_embeddings(name: str) -> bool:
 
     path = Path(name)
     # The ending first: of any other file the content tells nothing, and it may be large.
+    if path.suffix.lower() == ".zip" and path.is_file():
+        packed, content = _unpacked(path)
+        return content is not None and holds_embeddings(packed.name, content)
     return path.suffix.lower() == ".npz" and path.is_file() and holds_embeddings(path.name, path.read_bytes())
 
 

@@ -36,7 +36,7 @@ class _PairNames(NamedTuple):
         first, last = next(iter(self.cells)), next(reversed(self.cells))
         return (
             f"The columns {first} to {last} are read as the scores of {counted(k, 'caption')} with "
-            f"{counted(m, 'image')}: a group of {m}x{k} in each row."
+            f"{counted(m, 'image')}: a group of {m}x{k} in each row. {_meaning(first)}"
         )
 
     @property
@@ -56,6 +56,17 @@ class _PairNames(NamedTuple):
     def is_plain(self) -> bool:
         """Whether they are called as they are read."""
         return all(name == cell for name, cell in self.cells.items())
+
+
+def _meaning(name: str) -> str:
+    """Which number in a column's name is the caption's and which the image's: tables of the other order look alike."""
+    hit = next(filter(None, (pattern.fullmatch(name.strip()) for pattern in _NAMES)), None)
+    assert hit is not None
+    ends = sorted((hit.span(which), letter) for which, letter in (("c", "N"), ("i", "M")))
+    called = name.strip()
+    for (start, end), letter in reversed(ends):
+        called = called[:start] + letter + called[end:]
+    return f"Read as: {called} = caption N, image M."
 
 
 def _pair_names(columns: Iterable[str]) -> list[_PairNames]:

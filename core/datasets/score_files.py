@@ -46,7 +46,9 @@ from core.base.table_formats import (
 )
 from core.base.text import counted
 from core.datasets._mteb_predictions import is_mteb_predictions, read_mteb_predictions
+from core.datasets._packed_tables import _unpacked
 from core.datasets._pair_names import _CELL as _CELL
+from core.datasets._pair_names import _meaning
 from core.datasets._pair_names import _pair_names as _pair_names
 from core.datasets._pair_names import _PairNames as _PairNames
 from core.datasets._pair_names import _read_names as _read_names  # other rooms take the four from here
@@ -84,7 +86,7 @@ class ScoreFile:
     scores : float32 or float64 (n, m, k), finite. truth : int64 (n, m), or None where the file has none.
     ids : n distinct names. tags : one row per group, text; or None.
     images, captions : what the file calls them, text (n, m) and (n, k); None where it numbers them.
-    read_as : what columns of other names were taken for, a sentence; "" where there was nothing to take.
+    read_as : what columns or axes were taken for, where another order would look alike; "" where each is named.
     """
 
     scores: np.ndarray
@@ -153,10 +155,12 @@ def _tag_rows(tags: pd.DataFrame) -> Sequence[Mapping[str, str]]:
 
 
 def read_scores(path: Path | str, data: bytes | None = None) -> ScoreFile:
-    """Scores of groups from a file in one of the formats above; its name's ending decides which.
+    """Scores of groups from a file in one of the formats above, or a zip with one such file; its name's ending decides.
 
     `data` : the file's bytes, where it is an upload. Raises InputError, in one sentence, for anything wrong in it.
     """
+    if Path(path).suffix.lower() == ".zip":
+        path, data = _unpacked(Path(path), data)
     suffix = Path(path).suffix.lower()
     if suffix not in _FORMATS:
         raise InputError(f"{path} is not a score file; its name must end in {', '.join(_FORMATS)}.")
@@ -550,7 +554,7 @@ def _read_groups(path: Path | str, opened: Table) -> ScoreFile:
     check_cells(path, len(lines), len(names))
     tags = pd.DataFrame.from_records([line.tags for line in lines]).fillna("") if names else None
     scores = np.stack([line.cells for line in lines])
-    read_as = "" if pairs is None or pairs.is_plain else pairs.read_as
+    read_as = _meaning("c0_i0") if pairs is None or pairs.is_plain else pairs.read_as
     return ScoreFile(scores, _truth(path, lines), [line.id for line in lines], tags, read_as=read_as)
 
 
@@ -675,7 +679,8 @@ def _read_npz(path: Path | str, content: bytes) -> ScoreFile:
         _check_finite(path, scores, ids)
     columns = {name.removeprefix("tag_"): pd.Series(_texts(texts[name]), dtype="str") for name in texts}
     tags = pd.DataFrame(columns)
-    return ScoreFile(scores, arrays.get("truth"), ids, tags if len(tags.columns) else None)
+    read_as = "Read as: the axes of scores are groups, images, captions."
+    return ScoreFile(scores, arrays.get("truth"), ids, tags if len(tags.columns) else None, read_as=read_as)
 
 
 def _check_finite(path: Path | str, scores: np.ndarray, ids: Sequence[str]) -> None:
