@@ -400,6 +400,7 @@ def file_section(entry: str, shape: str) -> None:
     figure = figures.margins_figure(
         figures.margins_data(evaluation.matches, evaluation.outcomes[metrics.GROUP_MATCH])
     )
+    st.markdown("#### Margins of right and wrong matchings")
     ui.chart(figure, "Margins of right and wrong matchings", key="your-margins")
     with st.container(horizontal=True):
         ui.export_section(

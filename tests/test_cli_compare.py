@@ -53,7 +53,13 @@ def test_two_files_are_compared_group_by_group_whatever_their_order(files):
     found = json.loads(run(*files, "--json"))
     metric = found["metrics"]["group_match"]
     assert (metric["a"]["value"], metric["b"]["value"]) == (50.0, 75.0)
-    assert (metric["difference"]["fixed"], metric["difference"]["broken"]) == (2, 1)
+    assert (metric["difference"]["only_b_right"], metric["difference"]["only_a_right"]) == (2, 1)
+    assert not {"fixed", "broken"} & {*metric["difference"]}  # the table called them otherwise
+    assert metric["difference"]["unit"] == "percentage points"
+    run(*files, "--out", files[0].with_name("table.csv"))
+    row = pd.read_csv(files[0].with_name("table.csv")).set_index("metric").loc["GroupMatch"]
+    assert metric["difference"]["test"] == row["test"] == "McNemar's exact test"
+    assert metric["difference"]["interval"] == row["difference_interval"]
     assert metric["difference"]["difference"] == 25.0 and metric["difference"]["p_value"] == 1.0
 
 
@@ -91,7 +97,7 @@ def test_two_files_are_compared_on_the_groups_that_both_have(files, tmp_path):
     assert (found["n_groups"], found["groups_of"]) == (2, {"a": 4, "b": 3})
     metric = found["metrics"]["group_match"]  # of b and d: A has b right, the other both
     assert (metric["a"]["value"], metric["b"]["value"]) == (50.0, 100.0)
-    assert (metric["difference"]["fixed"], metric["difference"]["broken"]) == (1, 0)
+    assert (metric["difference"]["only_b_right"], metric["difference"]["only_a_right"]) == (1, 0)
     assert "A has 4, B 3" in run(files[0], other) and "A has 4" not in run(*files)
     assert run(files[0], other, "--common") == run(files[0], other)  # said in commands of before
     with pytest.raises(InputError, match="A and B have no group in common: A's first is 'a', B's 'z'"):

@@ -1361,7 +1361,7 @@ def test_the_only_table_of_scores_in_a_zip_is_read_as_that_table(app):
         uploaded(app, "my.zip", _zip(**{"out/scores.csv": _csv(3, 1.0), "__MACOSX/._scores.csv": b"x"}))
     )
     assert test.selectbox(key="set").value == "upload/scores.csv"
-    assert [each.value.replace("\\", "").partition(":")[0] for each in test.subheader] == ["scores.csv"]
+    assert next(each.value.replace("\\", "").partition(":")[0] for each in test.subheader) == "scores.csv"
 
 
 def test_a_zip_of_scores_with_tabs_is_read(app):
@@ -1381,3 +1381,8 @@ def test_mistakes_of_the_only_table_in_a_zip_are_told_of_that_table(app):
     test = uploaded(app, "my.zip", _zip(**{"s.csv": bad}))
     (said,) = [each.value.replace("\\", "") for each in test.error]
     assert said.startswith("s.csv: the score in row 3") and not test.info
+
+
+def test_the_histogram_of_margins_has_a_heading(app):
+    test = fine(uploaded(app, "s.csv", _csv(3, 1.0)))
+    assert "#### Margins of right and wrong matchings" in [each.value for each in test.markdown]

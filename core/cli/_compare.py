@@ -26,7 +26,9 @@ from core.exchange.score_columns import _ScoreColumns
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
 from core.metrics.paired import (
+    _PAIRED_INTERVAL,
     _completed_by,
+    _test_named,
     common_groups,
     differences,
     without_names,
@@ -338,11 +340,32 @@ def _record(a: Evaluation, b: Evaluation) -> dict[str, Any]:
             name: {
                 "a": a.metrics[name].record(),
                 "b": b.metrics[name].record(),
-                "difference": difference.record(),
+                "difference": _difference_record(name, difference),
             }
             for name, difference in differences(a, b).items()
         },
     }
+
+
+def _difference_record(name: str, found: Comparison) -> dict[str, Any]:
+    """A paired difference by the names that the table of `--out` has, with its test, unit and kind of interval.
+
+    name : of the metric, its key.
+    """
+    called = {"fixed": "only_b_right", "broken": "only_a_right"}
+    record = {called.get(key, key): value for key, value in found.record().items()}
+    how: dict[str, Any] = {
+        "unit": "percentage points",
+        "interval": _PAIRED_INTERVAL,
+        "test": _test_named(name),
+    }
+    if found.clustered is not None:
+        by = found.clustered.by
+        how["clustered"] = record.pop("clustered") | {
+            "interval": f"{_PAIRED_INTERVAL}, of clusters",
+            "test": _test_named(name, by),
+        }
+    return record | how
 
 
 def groups_needed(
