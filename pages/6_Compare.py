@@ -487,7 +487,8 @@ def verdict(
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both))
     # The interval is uncorrected, and so is the p beside it; the corrected one is named, here or in the verdict.
     alone, corrected = p_exact(tested.p_value), p_exact(tested.p_holm or tested.p_value)
-    beside = " by itself" if is_unproven else f", corrected {corrected}" if tests > 1 else ""
+    after = ", also after correction" if corrected == alone else f", corrected {corrected}"
+    beside = " by itself" if is_unproven else after if tests > 1 else ""
     interval = f"95 % interval {_signed_range(low, high)}"
     interval += f", {paired._moved_end(tested)} by the exact test" if paired._moved_end(tested) else ""
     of = "" if match._ahead or is_unproven else ", the second minus the first"

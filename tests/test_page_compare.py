@@ -154,7 +154,7 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     # Two decimals stood beside one in chart and intervals, and a phone had the names four times.
     assert (
         "builtin/siglip is behind builtin/clip**, with 71.3 % against 82.7 %. The difference is −11.3 points (95 % "
-        "interval −17.2 to −5.1; p = 0.00012, corrected 0.00012)."
+        "interval −17.2 to −5.1; p = 0.00012, also after correction)."
         in said.replace("\u2060", "").replace("\u00a0", " ")
     )
     # “95 % interval by caption, uncorrected; p by caption, corrected for these 5 metrics” filled the headline.
@@ -182,7 +182,8 @@ def test_the_p_of_the_headline_is_that_of_the_table_and_decides_with_the_interva
     assert match["p by caption"] < match["p by caption (Holm)"]
     # “95 % interval −0.3 to +14.3; p = 0.29” were one uncorrected and one corrected, and did not fit together.
     alone, corrected = p_exact(match["p by caption"]), p_exact(match["p by caption (Holm)"])
-    assert f"p = {alone}, corrected {corrected})." in said.replace("\u00a0", " ")
+    beside = "also after correction" if alone == corrected else f"corrected {corrected}"
+    assert f"p = {alone}, {beside})." in said.replace("\u00a0", " ")
     right = np.tile(np.eye(2), (300, 1, 1))
     worse = right.copy()
     worse[:7] = 1 - worse[:7]

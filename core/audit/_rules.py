@@ -378,7 +378,8 @@ def judged(finding: Finding) -> Finding:
         (finding.verdict or FAULT) if finding.p_holm < 0.05 else SOUND if most <= _HARMLESS else CANNOT_TELL
     )
     p, corrected = (_shown(p) for p in (finding.p_value or 0.0, finding.p_holm))
-    return finding._replace(verdict=verdict, says=f"{finding.says} p\u00a0{p}, corrected {corrected}.")
+    after = "also after correction" if corrected == p else f"corrected {corrected}"
+    return finding._replace(verdict=verdict, says=f"{finding.says} p\u00a0{p}, {after}.")
 
 
 def _shown(p: float) -> str:
