@@ -175,13 +175,16 @@ def test_the_pictures_of_a_card_are_cut_through_no_object():
                 assert np.abs(row - np.median(row, axis=0)).max() < 30, (name, edge)
 
 
-def test_lesson_5_names_its_set_and_says_after_the_answer_which_captions_the_model_chose(app):
+def test_lesson_5_names_its_set_and_draws_after_the_answer_which_captions_the_model_chose(app):
+    """A sentence quoted all four captions, and nothing was drawn."""
     test = app(PAGE, lesson="pseudo")
     before = text(test)
-    assert "the 300 groups of the set scenes/left-right" in before and "gets “" not in before
-    said = [
-        line for line in text(predict(test)).replace("\\", "").splitlines() if line.startswith("- Margin")
-    ]
+    assert "the 300 groups of the set scenes/left-right" in before and "gets caption" not in before
+    drawn = lambda page: [html for each in page.get("html") if "cm-match" in (html := each.proto.body)]  # noqa: E731
+    assert len(drawn(test)) == 2 and all("cm-plain" in html for html in drawn(test))
+    test = predict(test)
+    assert ["cm-plain" in html for html in drawn(test)] == [True, True, False, False, False]
+    said = [line for line in text(test).replace("\\", "").splitlines() if line.startswith("Margin ")]
     evaluation = elements.evaluate(elements.SET, elements.MODEL)
     groups = datasets.load(elements.SET, "test")
     widest = int(evaluation.matches.margin.argmax())
@@ -193,8 +196,7 @@ def test_lesson_5_names_its_set_and_says_after_the_answer_which_captions_the_mod
     own = evaluation.scores[widest][0, 0] + evaluation.scores[widest][1, 1]
     other = evaluation.scores[widest][0, 1] + evaluation.scores[widest][1, 0]
     first, second = (0, 1) if own > other else (1, 0)
-    captions = groups[widest].captions
-    assert f"image A gets “{captions[first]}”, image B gets “{captions[second]}”." in said[0]
+    assert f"image A gets caption {first + 1}, image B gets caption {second + 1}." in said[0]
     right = tuple(groups[widest].truth) == (first, second)
     assert ("**right**" in said[0]) == right
 

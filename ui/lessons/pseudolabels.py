@@ -10,7 +10,7 @@ from core.base.text import _pct
 from core.exchange.example import EXAMPLE
 from core.figures import OUTCOME_SYMBOLS
 from core.figures.group_html import image_name
-from core.figures.text import escape_markdown, metric_line
+from core.figures.text import metric_line
 from core.metrics import groups as metrics
 from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
@@ -48,8 +48,12 @@ def show() -> None:
     if choice is None:
         return
     compare_the_surest(evaluation, choice)
-    chosen = "\n".join(chosen_captions(evaluation, index) for index in shown)
-    st.markdown(f"What the model chose for the two groups above:\n\n{chosen}\n\n{how_picked(evaluation)}")
+    st.markdown("What the model chose for the two groups above:")
+    for index, column in zip(shown, st.columns(2, gap="large"), strict=True):
+        with column:
+            st.markdown(chosen_captions(evaluation, index))
+            draw_group(elements.load_group(elements.SET, index), evaluation.group(index))
+    st.markdown(how_picked(evaluation))
     move_threshold(evaluation)
     low, _ = statistics._clopper_pearson(np.array(1.0), np.array(2))
     right = "No, with one that selects more groups, or that falls until it does"
@@ -115,14 +119,15 @@ def compare_the_surest(evaluation: Evaluation, choice: str) -> None:
 
 
 def chosen_captions(evaluation: Evaluation, index: int) -> str:
-    """Which caption the model gives each image of a group, and whether that is right, as an item of a list."""
-    data, group = evaluation.group(index), elements.load_group(elements.SET, index)
+    """Which caption the model gives each image of a group, by its number in the drawing below, and whether that is
+    right."""
+    data = evaluation.group(index)
     kind = data.kinds[GROUP_MATCH]
-    begin = f"- Margin {data.shown_margin}, {OUTCOME_SYMBOLS[kind]} **{kind}**: "
+    begin = f"Margin {data.shown_margin}, {OUTCOME_SYMBOLS[kind]} **{kind}**: "
     if data.matching is None:
         return f"{begin}two matchings have the same total."
-    pairs = (f"image {image_name(i)} gets “{group.captions[j]}”" for i, j in enumerate(data.matching))
-    return begin + escape_markdown(", ".join(pairs)) + "."
+    pairs = (f"image {image_name(i)} gets caption {j + 1}" for i, j in enumerate(data.matching))
+    return f"{begin}{', '.join(pairs)}."
 
 
 def move_threshold(evaluation: Evaluation) -> None:
