@@ -284,10 +284,13 @@ def reliability(evaluation: Evaluation) -> None:
 def risk_coverage_line(found: statistics._MarginReliability) -> tuple[str, str]:
     """How often the surest matchings are wrong, with the interval, or why it has none, and a random order beside it;
     and what that is called in the literature."""
-    first = f"Taking the groups with the largest margins first, on average **{_pct(found.aurc)} %** are matched wrong"
+    first = (
+        "Select the groups with the largest margins: first one, then two, and so on up to all. On average "
+        f"**{_pct(found.aurc)} %** of the selected groups are matched wrong"
+    )
     names = (
-        "The share that is wrong among the groups taken so far, averaged over all thresholds: in the literature the "
-        "area under the risk-coverage curve (AURC)."
+        "The share that is wrong among the selected groups, averaged over all thresholds: in the literature the area "
+        "under the risk-coverage curve (AURC)."
     )
     if found.aurc_bounds is None or found.excess_bounds is None:
         which = "wrong" if found.aurc == 0 else "right"

@@ -929,7 +929,7 @@ def test_matching_says_the_area_under_risk_and_coverage_with_its_interval_and_th
     plain = str(element.value).replace("\u2060", "").replace("\xa0", " ")
     number = r"(\d+\.\d)"
     found = re.search(
-        rf"\*\*{number} %\*\* are matched wrong \(95 % interval {number}–{number}\).*order \*\*{number} %\*\*",
+        rf"\*\*{number} %\*\* of the selected groups are matched wrong \(95 % interval {number}–{number}\).*order \*\*{number} %\*\*",
         plain,
     )
     area, low, high, chance = map(float, found.groups())
@@ -951,7 +951,7 @@ def test_matching_gives_no_interval_of_the_area_that_no_resample_can_vary(app, t
     page = app("pages/2_Matching.py", set=f"upload/{name}")
     (element,) = (e for e in page.markdown if "(AURC)" in e.help)
     plain = str(element.value).replace("\u2060", "").replace("\xa0", " ")
-    assert f"on average **{area} %** are matched wrong" in plain and "95 % interval" not in plain
+    assert f"On average **{area} %** of the selected groups are matched wrong" in plain and "95 % interval" not in plain
     assert f"no interval: no group is matched {which}, so resampling cannot vary it" in plain
     assert "Every order of these groups has the same." in plain and "excess" not in plain
 
