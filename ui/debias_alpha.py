@@ -169,7 +169,6 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         groups=groups,
         papers=("VGPT",),
         moved={"alpha": alpha},
-        label="Export the curves",
         table_label="Whole curves (CSV)",
         title=inputs.title,
         note=f"Vertical line: α = {_alpha_text(alpha)}. log P(t): {inputs.prior.line}. Strip below: where "
