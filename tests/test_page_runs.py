@@ -378,6 +378,11 @@ def test_the_table_is_taken_away_as_numbers(app, made, monkeypatch):  # noqa: F8
     assert list(back)[-1] == "crossmatch_version" and back["crossmatch_version"].unique() == [
         version("crossmatch")
     ]
+    # What people read first stood behind twenty columns of settings and counts, and no unit was said.
+    begun = list(back)[: list(back).index("unit") + 1]
+    assert begun[:4] == ["title", "set", "split", "model"] and {*back["unit"].dropna()} == {"percent"}
+    assert {"group_match", "group_match_low", "group_match_high"} <= {*begun}
+    assert all(name.endswith(("_low", "_high", "score", "match")) for name in begun[4:-1]), begun
     fields = [f"group_match{end}" for end in ("", "_low", "_high", "_chance", "_ties", "_sd")]
     fields += [f"group_match_before{end}" for end in ("", "_low", "_high", "_ties", "_sd")]
     fields += [

@@ -21,6 +21,7 @@ from core.metrics.group_metrics import Metric
 from core.metrics.groups import description_of
 from core.metrics.paired import _PAIRED_INTERVAL, _interval_named, _test_named
 from core.metrics.retrieval import COLA_MAP
+from core.metrics.retrieval import METRICS as RETRIEVAL_METRICS
 from core.metrics.statistics import Comparison, Estimate
 from core.runs.store import Run
 from core.scorers.cola_config import KIND, AdaptConfig
@@ -507,7 +508,8 @@ def _runs_frame(
     steps: Sequence[Sequence[_Records]],
     known: Sequence[Mapping[_Key, tuple[Estimate, Estimate]]],
 ) -> pd.DataFrame:
-    """A row per run, or per seeds of one, in numbers: what ran, results before and after, settings.
+    """A row per run, or per seeds of one, in numbers: the run, its set and model, values with intervals and their unit,
+    which are read first; then what else ran, chance levels, ties and results before, settings.
 
     Results are columns such as `group_match` (after), `group_match_low`, `_high`, `_chance`, `_ties`, `_sd`, and
     `group_match_before`, `_before_low`, ...; of a transfer check also `adapted_group_match`, `untouched_group_match`.
@@ -515,8 +517,8 @@ def _runs_frame(
     the version of Crossmatch that writes the table.
     """
     rows = [_row(*each) for each in zip(sweeps, steps, known, strict=True)]
-    # What ran, then results, then settings: each part's columns together, though not every run has all of them.
-    names = [name for part in range(3) for row in rows for name in row[part]]
+    # Each part's columns together, though not every run has all of them.
+    names = [name for part in range(_PARTS) for row in rows for name in row[part]]
     merged = [{name: value for part in row for name, value in part.items()} for row in rows]
     frame = pd.DataFrame(merged, columns=list(dict.fromkeys(names)))
     for name in frame:
@@ -526,17 +528,22 @@ def _runs_frame(
 
 
 _COUNTS = ("n_groups", "n_groups_of_set", "n_images", "n_seeds", "n_seeds_measured", "n_seeds_complete")
+_FIRST = ("id", "title", "set", "split", "model")  # columns that people read first, before the results
+_PARTS = 5  # of a row
 _Cells = dict[str, Any]
 
 
 def _row(
     sweep: SeedGroup, steps: Sequence[_Records], known: Mapping[_Key, tuple[Estimate, Estimate]]
-) -> tuple[_Cells, _Cells, _Cells]:
-    """What ran, results, settings."""
+) -> tuple[_Cells, ...]:
+    """What ran, values with intervals and their unit, what else is known of the run, further results, settings."""
     ends = _ends_of(sweep, steps, known)
+    values: _Cells = {}
     results: _Cells = {}
     for key, after in ends.after.items():
-        results |= _cells(key, after)
+        cells = _cells(key, after)
+        values |= {name: cells.pop(name) for name in list(cells)[:3]}  # and both ends of the interval
+        results |= cells
         if key in ends.before:
             results |= _cells(key, ends.before[key], "_before")
     own = _settings(sweep.runs[0], _shape_of(sweep.runs[0].config, next(filter(None, steps), ())))
@@ -549,7 +556,20 @@ def _row(
         "tags" in settings
     ):  # the parts of a measurement; the column `tags` is that of the groups that were taken
         settings["measured_tags"] = settings.pop("tags")
-    return _about(sweep, steps, ends), results, settings
+    about = _about(sweep, steps, ends)
+    first = {name: about.pop(name) for name in _FIRST}
+    return first, values | {"unit": _unit_of(list(ends.after))}, about, results, settings
+
+
+def _unit_of(keys: Sequence[_Key]) -> str | None:
+    """The unit of values, intervals, chance levels and standard deviations; ties are counts. None without a value."""
+    ranks = [
+        "_".join(filter(None, key))
+        for key in keys
+        if key[1] in RETRIEVAL_METRICS and RETRIEVAL_METRICS[key[1]].unit == "rank"
+    ]
+    apart = f"; {' and '.join(ranks)}: mean ranks" if ranks else ""
+    return f"percent{apart}" if keys else None
 
 
 def _software_version() -> str:
