@@ -20,6 +20,7 @@ from core.ladder.ladder import SETS
 from core.metrics import group_filters, statistics
 from core.metrics import groups as metrics
 from core.metrics.evaluation import MAX_SLICES, Evaluation
+from core.metrics.group_metrics import Metric
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from ui import ladder
 from ui.export import MARGIN_NOTE, bars_note, csv_button, groups_table, row_names, selection_name, tags_table
@@ -416,7 +417,7 @@ def tags_button(evaluation: Evaluation, name: str, model: str) -> None:
 
 
 def slices(evaluation: Evaluation) -> None:
-    """The main metrics for every value of a tag; a click on a row opens its groups."""
+    """The main metrics, or all, for every value of a tag; a click on a row opens its groups."""
     names = shown_tags(evaluation)
     if not names:
         return
@@ -424,10 +425,12 @@ def slices(evaluation: Evaluation) -> None:
     if st.session_state.get("by") not in names:
         st.session_state.pop("by", None)
     first = names.index(first_tag(evaluation, names))
-    tag = st.selectbox("Tag", names, first, key="by", bind="query-params", width=320)
-    table, columns = slices_table(evaluation, tag)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        tag = st.selectbox("Tag", names, first, key="by", bind="query-params", width=320)
+        every = shows_every_metric(evaluation)
+    table, columns = slices_table(evaluation, tag, every)
     table, constants = without_constants(table)
-    key = f"slices-{tag}"
+    key = f"slices-{tag}{'-every' * every}"
 
     def choose() -> None:
         cells = st.session_state[key].selection.cells
@@ -441,6 +444,19 @@ def slices(evaluation: Evaluation) -> None:
         open_groups({})
 
 
+def shows_every_metric(evaluation: Evaluation) -> bool:
+    """A switch for the metrics that the table by tag leaves out, as it fits a phone; False where there are none."""
+    if len(metrics_by_tag(evaluation, True)) <= len(metrics_by_tag(evaluation, False)):
+        return False
+    return st.toggle("Every metric", key="by_every_metric", bind="query-params")
+
+
+def metrics_by_tag(evaluation: Evaluation, every: bool) -> tuple[str, ...]:
+    """The keys of the metrics of groups in the table by tag: the main ones, or every one that is another number."""
+    known = {name: evaluation.metrics[name] for name in evaluation.outcomes if name in METRICS}
+    return tuple(Metric.same(known)) if every else metrics.headline_metrics(known)
+
+
 def _slice_widths(tag: str, values: Iterable[object], count: int) -> tuple[int | None, int]:
     """The widths of the column of a tag and of each of so many metrics, so that on a phone the next column begins at
     its edge: it was cut within a number. None where a tag is too long for that: as wide as its text."""
@@ -450,18 +466,18 @@ def _slice_widths(tag: str, values: Iterable[object], count: int) -> tuple[int |
     return of_tag, max(_METRIC, (_PHONE - _GROUPS - of_tag) // count) if count == 2 else _METRIC
 
 
-def slices_table(evaluation: Evaluation, tag: str) -> tuple[pd.DataFrame, dict[str, Any]]:
+def slices_table(
+    evaluation: Evaluation, tag: str, every: bool = False
+) -> tuple[pd.DataFrame, dict[str, Any]]:
     """A row per value of a tag, and how its columns are shown: the metrics first and beside each other, so that a phone
-    shows them all, then the interval, chance level and ties of each."""
+    shows the main ones, then the interval, chance level and ties of each. every : metric, in place of the main ones."""
     rows: list[dict[str, object]] = []
     columns: dict[str, Any] = {"groups": st.column_config.NumberColumn(width=_GROUPS)}
-    shown = len(metrics.headline_metrics(evaluation.outcomes))
-    of_tag, of_metric = _slice_widths(tag, evaluation.tags[tag].dropna().unique(), shown)
+    shown = metrics_by_tag(evaluation, every)
+    of_tag, of_metric = _slice_widths(tag, evaluation.tags[tag].dropna().unique(), len(shown))
     columns[tag] = st.column_config.Column(width=of_tag)
     for value, subset in ui.cached_on(evaluation, f"by {tag}", lambda: evaluation.slices(tag)[tag]).items():
-        found = {
-            METRICS[name].label: subset.metrics[name] for name in metrics.headline_metrics(subset.outcomes)
-        }
+        found = {METRICS[name].label: subset.metrics[name] for name in shown}
         row = {tag: value, "groups": len(subset.ids)} | {label: e.value for label, e in found.items()}
         for label, e in found.items():
             row |= {f"{label} 95 %": f"{_pct(e.low)}–{_pct(e.high)}"}

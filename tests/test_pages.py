@@ -929,7 +929,8 @@ def test_matching_says_the_area_under_risk_and_coverage_with_its_interval_and_th
     plain = str(element.value).replace("\u2060", "").replace("\xa0", " ")
     number = r"(\d+\.\d)"
     found = re.search(
-        rf"\*\*{number} %\*\* of the selected groups are matched wrong \(95 % interval {number}–{number}\).*order \*\*{number} %\*\*",
+        rf"\*\*{number} %\*\* of the selected groups are matched wrong "
+        rf"\(95 % interval {number}–{number}\).*order \*\*{number} %\*\*",
         plain,
     )
     area, low, high, chance = map(float, found.groups())
@@ -951,7 +952,10 @@ def test_matching_gives_no_interval_of_the_area_that_no_resample_can_vary(app, t
     page = app("pages/2_Matching.py", set=f"upload/{name}")
     (element,) = (e for e in page.markdown if "(AURC)" in e.help)
     plain = str(element.value).replace("\u2060", "").replace("\xa0", " ")
-    assert f"On average **{area} %** of the selected groups are matched wrong" in plain and "95 % interval" not in plain
+    assert (
+        f"On average **{area} %** of the selected groups are matched wrong" in plain
+        and "95 % interval" not in plain
+    )
     assert f"no interval: no group is matched {which}, so resampling cannot vary it" in plain
     assert "Every order of these groups has the same." in plain and "excess" not in plain
 
@@ -1217,3 +1221,20 @@ def test_the_table_by_tag_begins_with_one_that_every_group_has_and_names_groups_
     (shown,) = [each.value for each in test.dataframe if "seldom" in each.value]
     assert shown["seldom"].tolist() == ["rare", "scarce", "(none)"] and shown["groups"].tolist() == [1, 1, 38]
     assert "38 groups" in plain(app(MATCHING, set="upload/s.csv", tag="seldom: (none)"))
+
+
+def test_the_table_by_tag_shows_every_metric_on_request(app):
+    """The command printed five, the page two."""
+    test = app(MATCHING, set="scenes/left-right", model="builtin/clip")
+    (table,) = [each.value for each in test.dataframe if "groups" in each.value]
+    assert [name for name in table if name in SHOWN_BY_TAG] == ["GroupScore", "GroupMatch"]
+    test = fine(test.toggle(key="by_every_metric").set_value(True).run())
+    (table,) = [each.value for each in test.dataframe if "groups" in each.value]
+    assert [name for name in table if name in SHOWN_BY_TAG] == SHOWN_BY_TAG
+    assert {f"{name} 95 %" for name in SHOWN_BY_TAG} <= {*table}
+    evaluation = ui.evaluate(ui.whole_test_set("scenes/left-right", "builtin/clip"))
+    part = evaluation.slices(table.columns[0])[table.columns[0]][table.iloc[0, 0]]
+    assert table["TextScore"].iloc[0] == pytest.approx(part.metrics["text_score"].value)
+
+
+SHOWN_BY_TAG = ["TextScore", "ImageScore", "GroupScore", "GroupMatch", "IndividualMatch"]

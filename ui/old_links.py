@@ -19,6 +19,7 @@ from ui.uploads import upload_names
 
 # What some page reads or has read, by what it is about.
 _NAMES = """
+    by_every_metric
     set selection benchmark split shape model instead_of tag group pair margin q verdict sort page compact predict
     layout file_layout
     lesson term answers firsts drawn explain_by round side share_kept shape_drawn lesson_alpha rung trained_on ladder
