@@ -40,6 +40,7 @@ ALL_GROUPS: dict[str, object] = {"verdict": [], MARGIN: "", "group": None, "q": 
 _PHONE = 356  # pixels: the table on a phone of 390
 _START = "tau-at-the-start"  # in the session: where the slider stands until somebody moves it
 _GROUPS, _METRIC = 64, 98  # its columns, of a metric at least
+_LETTER = 8  # pixels of a head
 FOLDED = "Intervals, chance levels and ties in numbers"
 LEAD = (
     "GroupScore needs every row and column right, GroupMatch only the best matching as a whole; the margin says how "
@@ -483,7 +484,7 @@ def slices_table(
             row |= {f"{label} 95 %": f"{_pct(e.low)}–{_pct(e.high)}"}
             row |= {f"{label} chance": e.chance, f"{label} tied": e.ties}
             columns[label] = st.column_config.ProgressColumn(
-                format="%.1f %%", min_value=0, max_value=100, width=of_metric
+                format="%.1f %%", min_value=0, max_value=100, width=max(of_metric, _LETTER * len(label))
             )
             columns[f"{label} chance"] = st.column_config.NumberColumn(format="%.1f")
         rows.append(row)
