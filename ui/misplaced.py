@@ -15,7 +15,7 @@ from core.base import public_mode
 from core.base.errors import InputError
 from core.base.paths import is_file
 from core.base.table_formats import Table, _result_csv, open_table
-from core.datasets._packed_tables import _is_of_tables_alone, _unpacked
+from core.datasets.packed_tables import _is_of_tables_alone, _unpacked
 from core.datasets.score_faults import LISTED, ScoreFault
 from core.exchange.file_kinds import (
     _CAPTIONS,

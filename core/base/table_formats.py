@@ -25,7 +25,8 @@ from core.base._parquet import arrow_errors as arrow_errors  # readers of pictur
 from core.base._parquet import read_parquet
 from core.base._zip import ZipMember as ZipMember  # the reader of logs takes it from here
 from core.base._zip import check_unfolded as check_unfolded
-from core.base._zip import most_bytes, open_zip
+from core.base._zip import most_bytes
+from core.base._zip import open_zip as open_zip  # the reader of packed tables takes it from here
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_bytes
 from core.base.lazy import pandas as pd

@@ -12,7 +12,7 @@ import numpy as np
 from core.base.errors import InputError
 from core.cli._evaluation import read_score_file
 from core.cli._files import _measuring
-from core.datasets._packed_tables import _unpacked
+from core.datasets.packed_tables import _unpacked
 from core.datasets.retrieval_files import RetrievalFile
 from core.datasets.score_files import PRIOR_ENDINGS, ScoreFile
 from core.debiasing.debias import prior_from_samples

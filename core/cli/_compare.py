@@ -20,7 +20,7 @@ from core.cli._files import _is_embeddings, _is_file, _refuse_file
 from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._latex import _latex_of, _of_groups, _refuse_two_forms, _row_names
 from core.cli._output import format_differences, format_metrics, print_note, show_json, writing
-from core.datasets._packed_tables import _unpacked
+from core.datasets.packed_tables import _unpacked
 from core.exchange.paired_files import _comparison_file
 from core.exchange.score_columns import _ScoreColumns
 from core.metrics.evaluation import Evaluation

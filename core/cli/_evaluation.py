@@ -19,8 +19,8 @@ from core.base.table_formats import open_table
 from core.base.text import counted
 from core.cli._given_options import refuse_unused
 from core.cli._output import print_note
-from core.datasets._packed_tables import _unpacked
 from core.datasets.embeddings import parse_shape, read_embeddings
+from core.datasets.packed_tables import _unpacked
 from core.datasets.score_faults import LISTED, ScoreFault
 from core.datasets.score_files import ScoreFile, read_scores
 from core.datasets.shapes import of_shape

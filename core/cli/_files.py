@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core import datasets
 from core.base.errors import InputError
-from core.datasets._packed_tables import _unpacked
+from core.datasets.packed_tables import _unpacked
 
 _ENDINGS = (".csv", ".parquet", ".npz", ".jsonl", ".json", ".zip")
 

@@ -46,7 +46,6 @@ from core.base.table_formats import (
 )
 from core.base.text import counted
 from core.datasets._mteb_predictions import is_mteb_predictions, read_mteb_predictions
-from core.datasets._packed_tables import _unpacked
 from core.datasets._pair_names import _CELL as _CELL
 from core.datasets._pair_names import _meaning
 from core.datasets._pair_names import _pair_names as _pair_names
@@ -63,6 +62,7 @@ from core.datasets._sample_logs import is_sample_log, read_sample_log
 from core.datasets._score_lines import _frame_of_lines as _frame_of_lines
 from core.datasets._score_lines import _has_a_score_per_line as _has_a_score_per_line
 from core.datasets.embeddings import RowImage
+from core.datasets.packed_tables import _unpacked
 from core.groups import Group, GroupSet, check_truth, image_name
 from core.matching.groups import check_scores
 

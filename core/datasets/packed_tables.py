@@ -7,9 +7,8 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from core.base._zip import ZipMember, check_unfolded, open_zip
 from core.base.errors import InputError, printable
-from core.base.table_formats import read_bytes
+from core.base.table_formats import ZipMember, check_unfolded, open_zip, read_bytes
 
 _ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".npz")
 _NAMED = 5  # tables that a sentence names
