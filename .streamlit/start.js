@@ -20,11 +20,10 @@
     const text = place?.querySelector("input, [data-item-hl]");
     if (text) text.title = text.scrollWidth > text.clientWidth ? text.value ?? text.textContent : "";
   };
-  // A tap beside an open panel closes it, and nothing else: it opened the card below it, too. A mouse points at what it
-  // clicks.
+  // A tap beside an open panel closes it, and nothing else: it opened the card below it, too.
   let beside = false;
   window.addEventListener("pointerdown", event => {
-    beside = event.pointerType === "touch" && !!document.querySelector('[data-testid="stPopoverBody"]') && !!event.target.closest?.('[data-testid="stGridCell"]');
+    beside = !!document.querySelector('[data-testid="stPopoverBody"]') && !!event.target.closest?.('[data-testid="stGridCell"]');
   }, {capture: true, passive: true});
   window.addEventListener("click", event => {
     const card = beside && event.target.closest?.('[data-testid="stGridCell"]');
