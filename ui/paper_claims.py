@@ -61,6 +61,7 @@ _IN_SHORT = {
     "MM-Pred tells such pictures apart better than tuning both encoders.": "MM-Pred above it",
     "The model before tells such pictures apart worse than chance does.": "below chance before training",
 }
+_HEADS = {"same": "Same here", "different": "Different here", "open": "Open"}
 _ROOM = 100  # letters of a line beside the choice of a paper
 _EACH = "claims-here"  # the place of all claims with their numbers
 
@@ -97,7 +98,7 @@ def _in_short(claims: Sequence[Mapping[str, Any]], key: str, way: str = "") -> N
     """A line per verdict: how many claims have it, and which. way : to their numbers."""
     found = {name: [c for c in claims if c["verdict"] == name] for name in _VERDICTS}
     lines = [
-        f"**{name.capitalize()} ({len(own)}):** {escape_markdown(_named(own))}"
+        f"**{_HEADS[name]} ({len(own)}):** {escape_markdown(_named(own))}"
         for name, own in found.items()
         if own
     ]
