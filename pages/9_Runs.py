@@ -1236,7 +1236,9 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         st.markdown("  \n".join([*named, differing]))
         with behind(pair, metric, store):
             difference(pair, metric)
-    elif pair.other_groups or not {first.runs[0].kind, second.runs[0].kind} <= {*shared.KINDS}:
+    elif (
+        pair.other_groups or pair._at_work or not {first.runs[0].kind, second.runs[0].kind} <= {*shared.KINDS}
+    ):
         st.markdown("  \n".join([*with_results(lines, sides, metric), differing]))
     else:
         st.markdown("  \n".join([*lines, differing]))
@@ -1269,7 +1271,9 @@ def answer(pair: _Pair, metric: str | None, store: RunStore) -> None:
             st.markdown(ui.unbroken("  \n".join(map(escape_markdown, seeds))))
         return
     groups_warning(pair)
-    for said in (gains_in_common(pair, store), own_gains(pair, store), escape_markdown(pair._seeds_line)):
+    so_far = "" if metric is None else pair._so_far(metric)
+    lines = escape_markdown(so_far), gains_in_common(pair, store), own_gains(pair, store)
+    for said in (*lines, escape_markdown(pair._seeds_line)):
         if said:
             st.markdown(said)
 

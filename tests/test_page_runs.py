@@ -27,6 +27,7 @@ from core.base.text import _exact_differences, _pct, _signed, _time_left, durati
 from core.cli import app as cli
 from core.exchange.example import ARCHIVE, EXAMPLE_ID, example_run
 from core.exchange.run_pairs import _steps_on
+from core.exchange.run_report import _report_of_runs
 from core.exchange.run_table import _Result
 from core.exchange.runs import export_run
 from core.figures import TTMData
@@ -1864,3 +1865,39 @@ def test_a_group_of_seeds_that_is_to_be_explained_is_told_its_runs(made):  # noq
     with pytest.raises(InputError, match="one run is explained at a time") as error:
         cli(["runs", "explain", made.group], standalone_mode=False)
     assert all(f"{run} (seed {i})" in str(error.value) for i, run in enumerate(made.seeds))
+
+
+def test_two_runs_are_not_judged_while_one_of_them_is_at_work(app, made, capsys):  # noqa: F811
+    """At iteration 1 of 30, B was “behind A … p < 0.001 after Holm's correction”."""
+    store = RunStore()
+    config = {**store.get(made.seeds[0]).config, "seed": 7, "group": None}
+    run = store.create("ttm", "half way", config)
+    attempt = store.queue_up(run.id)
+    source = store.folder(made.seeds[0])
+    for step in store.steps(made.seeds[0])[:2]:
+        shutil.copytree(source, store.folder(run.id), dirs_exist_ok=True)
+        store.append_step(run.id, step, attempt, total=30, started=0.0)
+    test = choose(app(RUNS), made.simplematch, run.id, swapped=False)
+    said = text(test).replace("\\", "")
+    levels = [
+        store.steps(each)[at]["metrics"]["group_match"]["value"]
+        for each, at in ((made.simplematch, -1), (run.id, 1))
+    ]
+    assert f"So far (B is at iteration 1 of 30): GroupMatch A {_pct(levels[0])} %" in said
+    assert f", B {_pct(levels[1])} %" in said and "Once it is over, it is tested" in said
+    assert not {"p", "p (Holm)", "B − A"} & {*test.table[0].value.columns}
+    assert "corrected" not in said and "cannot tell" not in said and "B minus A" not in said
+
+    def told(*options):
+        cli(["runs", "compare", made.simplematch, run.id, *options], standalone_mode=False)
+        return capsys.readouterr().out
+
+    assert told().startswith("So far (B is at iteration 1 of 30): GroupMatch A ")
+    assert "Holm" not in told() and "p of the paired test" not in told()
+    record = json.loads(told("--json"))
+    assert record["verdict"] is None and record["so_far"].startswith("So far (B is")
+    latex = told("--latex")
+    assert "So far (B is at iteration 1 of 30)" in latex and "Holm" not in latex
+    page = _report_of_runs([SeedGroup.named(store, name) for name in (made.simplematch, run.id)], store)
+    assert "So far (B is at iteration 1 of 30)" in page and "B − A" not in page
+    store.delete(run.id)

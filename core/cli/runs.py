@@ -340,7 +340,8 @@ def _compare(
         print(pair.latex(named))
         return
     main = pair.in_order[0]
-    first = pair.verdict(main).replace("**", "") if main in pair.tested else pair.other_groups
+    tested = pair.verdict(main).replace("**", "") if main in pair.tested else ""
+    first = tested or "\n".join(filter(None, [pair._so_far(main), pair.other_groups]))
     own = ["", *shared] if (shared := _gains_in_common(pair, store)) else []
     own += _own_gains(pair, store) if pair.groups_line else []
     for line in [

@@ -107,12 +107,15 @@ class _Pair(NamedTuple):
         sides = (ends_now(first), ends_now(second))
         single = len(first.runs) == len(second.runs) == 1
         kinds = {run.runs[0].kind for run in runs}
+        at_work = single and any(
+            run.runs[0].live for run in runs
+        )  # a p of a result that is none yet misleads
         scored = not apart and single and kinds <= {*_SCORED} and all(side.after for side in sides)
         counts = [int(r[0]["n_groups"]) for r in steps if r and r[0].get("n_groups")]
         count = None if apart or not counts else min(counts)
-        ends = _last_iterations(runs, store, count) if scored else ()
+        ends = _last_iterations(runs, store, count) if scored and not at_work else ()
         names = [name for part, name in sides[0].after if not part and ("", name) in sides[1].after]
-        tested, given = ({}, {}) if apart else _paired_tests(runs, ends, names, store, count)
+        tested, given = ({}, {}) if apart or at_work else _paired_tests(runs, ends, names, store, count)
         whole = tuple(_complete_seeds(run, store) for run in runs)
         shared = {*whole[0]} & {*whole[1]}
         same, every = runs, tuple[_Ends, ...]()
@@ -154,6 +157,30 @@ class _Pair(NamedTuple):
             if self.in_common is None
             else f"on all its {max(self.in_common.counts)} groups"
         )
+
+    @property
+    def _at_work(self) -> str:
+        """Which of two single runs is still at work, and where: `B is at iteration 3 of 30`; "" where both are over."""
+        if max(len(run.runs) for run in self.runs) > 1:
+            return ""
+        live = ((side, run.runs[0]) for side, run in zip("AB", self.runs, strict=True) if run.runs[0].live)
+        return ", ".join(
+            f"{side} is at iteration {run.done}{f' of {run.total}' if run.total else ''}"
+            for side, run in live
+        )
+
+    def _so_far(self, metric: str) -> str:
+        """What two runs have come to in a metric while one is still at work, which is no result: without a test; ""
+        where both are over."""
+        if not self._at_work:
+            return ""
+        found = [side.after["", metric] for side in self.sides if ("", metric) in side.after]
+        levels = (_level_said(each).removesuffix(" over 1 seed") for each in found)
+        told = ", ".join(map(" ".join, zip("AB", levels, strict=False)))
+        known = f" {_label_of(metric)} {told}." if len(found) == 2 else " nothing to compare yet."
+        when = "Once it is over" if self._at_work.count(" is at ") == 1 else "Once both are over"
+        tested = "" if self.other_groups else f" {when}, it is tested whether one is ahead."
+        return f"So far ({self._at_work}):{known}{tested}"
 
     @property
     def _one_seed_line(self) -> str:
@@ -278,6 +305,7 @@ class _Pair(NamedTuple):
             self.differing,
             *filter(None, [self.in_common and self.in_common.line, self._one_seed_line, self._seeds_line]),
             *filter(None, [self._all_seeds_line(next(iter(self.in_order), ""))]),
+            *filter(None, [self._so_far(next(iter(self.in_order), ""))]),
             self.note,
             *filter(None, [self.two_seeds(next(iter(self.in_order), ""))]),
             *[_made(self.tested)] * bool(self.tested and self.ends),
@@ -305,6 +333,7 @@ class _Pair(NamedTuple):
             known |= {"seeds_line": self._seeds_line}
             known |= {"all_seeds_line": told} if (told := self._all_seeds_line(main)) else {}
         known |= {"one_seed": told} if (told := self._one_seed_line) else {}
+        known |= {"so_far": told} if (told := self._so_far(main)) else {}
         known |= {"two_seeds": told} if (told := self.two_seeds(main)) else {}
         if self.in_common is not None:
             known |= {"groups_in_common": self.in_common.size, "groups_line": self.groups_line}

@@ -122,7 +122,8 @@ def _report_of_pair(pair: _Pair, store: RunStore) -> str:
     metric of both, what each has gained, and their curves."""
     own = [_own(of, store) for of in pair.runs]
     told = [pair.verdict(name).replace("**", "") for name in headline_metrics(pair.tested)]
-    head = [*told, *filter(None, [pair.groups_line]), *_gains_in_common(pair, store)] or [
+    so_far = pair._so_far(next(iter(pair.in_order), ""))
+    head = [*told, *filter(None, [so_far, pair.groups_line]), *_gains_in_common(pair, store)] or [
         "There is no paired test of these two."
     ]
     gains = [_gain_line(measured) for measured, _ in own]
