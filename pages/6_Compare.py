@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -45,6 +45,7 @@ from ui.formatting import _and, anchor, interval_to_quote, p_exact
 from ui.groups_needed import groups_needed
 from ui.history import page_is_drawn_again
 from ui.images import group_under_several
+from ui.metric_cards import table_or_cards
 from ui.old_links import seed_widgets_from_address
 from ui.run_names import run_names
 from ui.selection import model_said
@@ -276,7 +277,9 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     compared = {name: compared[name] for name in Metric.same(compared)}
     st.header(EVERY_METRIC, anchor=anchor(EVERY_METRIC))
     columns = columns_of(shown, sides, a.clusters or b.clusters, compared)
-    difference_table(shown, columns, columns.measured, "for p and chance levels")
+    tests = [name for name in columns.measured if name == "p" or name.startswith(("p (", "p by "))]
+    with table_or_cards("compare", cards_of(shown, sides, columns.interval, tests)):
+        difference_table(shown, columns, columns.measured, "for p and chance levels")
     hanging = a.clusters or b.clusters
     corrected = (
         f". Intervals and {'p' if hanging else ALONE} are of each metric alone; p (Holm) is corrected for these "
@@ -444,6 +447,27 @@ def difference_table(table: pd.DataFrame, columns: Columns, order: list[str], sw
         said = f"{signed_text(value)} ({signed_text(interval)})"
         styled = styled.format(lambda _, said=said: said, subset=([table.index[row]], ["B − A"]))
     ui.wide_table(styled, swiped, column_config=columns.config, column_order=order)
+
+
+def cards_of(
+    shown: pd.DataFrame, sides: tuple[Side, Side], interval: str, p: Sequence[str]
+) -> dict[str, list[tuple[str, str]]]:
+    """The same table as a phone reads it, by metric. interval : the column of the difference's. p : the columns of the
+    corrected p and of that of each metric alone, or the one there is."""
+    cards = {}
+    for row in shown.to_dict("records"):
+        told = []
+        for side in sides:
+            ties = row.get(f"{side.column}: tied")
+            tied = f", {ties:g} tied" if ties else ""
+            told.append((side.short, f"{_pct(row[side.column])} ({row[f'{side.column}: 95 %']}){tied}"))
+        told.append(("Difference", f"{signed_text(row['B − A'])} ({signed_text(row[interval])})"))
+        what = ["", " alone"] if len(p) > 1 else [""]
+        known = [f"{p_exact(row[name])}{of}" for name, of in zip(p, what, strict=True)]
+        told += [("p (Holm)" if len(p) > 1 else "p", ", ".join(known)), ("Chance", _pct(row["chance"]))]
+        only = (f"{winner_text(key, sides)} {row[key]:g}" for key in WINNERS if key in row)
+        cards[str(row["metric"])] = [*told, ("Groups", ", ".join(only))]
+    return cards
 
 
 def signed_text(value: float | str) -> str:

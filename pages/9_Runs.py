@@ -72,8 +72,9 @@ from core.ttm.records import _next_gain
 from core.ttm.seeds import SeedGroup, seed_of, summary
 from ui import runs as shared
 from ui.export import csv_button, pair_name
-from ui.formatting import anchor, swipe_hint, true_minus
+from ui.formatting import anchor, true_minus
 from ui.gains import MAP, gain_text, gains
+from ui.metric_cards import table_or_cards
 from ui.run_names import COLA, SHIPS, kind_of_run
 from ui.selection import switch_page
 from ui.sweep import draw_sweeps
@@ -1377,15 +1378,24 @@ def ends_now(sweep: SeedGroup, store: RunStore) -> _Ends:
 
 def every_metric(said: pd.DataFrame, note: str) -> None:
     """All metrics of two runs in one table. said : its cells. note : how it is read."""
+    names, cards = [*said["metric"]], [_on_a_card(row) for row in said.to_dict("records")]
     said["metric"] = "**" + said["metric"] + "**"
     for column in {"A before", "A", "B before", "B", "B − A", "before"} & {*said}:
         # A line of a narrow cell ends before an interval, not within it.
         said[column] = said[column].str.replace(" to ", "\u00a0to\u00a0").map(ui.unbroken)
-    with st.container(key="both-results"):
-        swipe_hint()
+    with table_or_cards("both-results", dict(zip(names, cards, strict=True))):
         st.table(said.rename(columns={name: name.title() for name in ("metric", "chance", "before")}),
                  hide_index=True, border="horizontal")  # fmt: skip
     st.caption(escape_markdown(note))
+
+
+def _on_a_card(row: Mapping[Any, str]) -> list[tuple[str, str]]:
+    """A metric of two runs as a phone reads it: the results, their difference, one line of p, chance, and what was
+    before."""
+    p = f"{row['p (Holm)']} after Holm’s correction, {row['p']} alone" if row.get("p", "–") != "–" else ""
+    told = {**row, "p": p, "B − A": row.get("B − A", "").strip("–")}
+    order = ("A", "B", "B − A", "p", "chance", "before", "A before", "B before")
+    return [(name.capitalize() if name in ("chance", "before") else name, told.get(name, "")) for name in order]
 
 
 def report_of_both(both: Mapping[str, SeedGroup], ends: Sequence[Evaluation], about: str) -> bytes:

@@ -1013,3 +1013,21 @@ def test_names_of_rows_stay_apart_and_those_of_models_are_whole(app, tmp_path):
     assert row_names(["upload/a.csv", "upload/b.npz"]) == ["a", "b"]
     assert row_names(["upload/a.csv", "upload/a.npz"]) == ["a.csv", "a.npz"]
     assert row_names(["open_clip:ViT-B.32", "upload/a.csv"]) == ["open_clip:ViT-B.32", "a"]
+
+
+def test_on_a_phone_every_metric_is_a_card_with_p_and_chance_in_sight(app):
+    """p and chance levels took a swipe that nobody made."""
+    test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
+    (drawn,) = [each.body for each in test.get("html") if "cm-metric-cards" in each.body]
+    (card,) = [part for part in drawn.split("<section>") if part.startswith("<b>GroupMatch</b>")]
+    told = dict(re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", card))
+    assert list(told)[:5] == ["clip", "siglip", "Difference", "p (Holm)", "Chance"]
+    match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
+    for name in ("clip", "siglip"):
+        value = match["A: builtin/clip" if name == "clip" else "B: builtin/siglip"]
+        assert told[name].startswith(f"{value:.1f} (") and "–" in told[name]
+    assert f"{abs(match['B − A']):.1f} (" in told["Difference"] and " to " in told["Difference"]
+    assert told["p (Holm)"] == (
+        f"{p_exact(match['p by caption (Holm)'])}, {p_exact(match['p by caption'])} alone"
+    )
+    assert told["Chance"] == f"{match['chance']:.1f}"

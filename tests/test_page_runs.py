@@ -1836,13 +1836,26 @@ def test_several_ticked_runs_are_exported_beside_the_other_ways_on(app, made):  
     assert "Export this run" in labels and not any(label.startswith("Export 2") for label in labels)
 
 
-def test_that_a_table_goes_on_is_said_where_it_does():
-    """Of two runs without a test the table fits a phone, and the line above it said to swipe. A browser that knows
-    timelines animates it, and so shows it, only while there is something to scroll."""
-    style = (ROOT / ".streamlit/style.css").read_text()
-    rules = style.split("@supports (timeline-scope: --both) {")[1].split("\n}")[0]
-    assert ".st-key-both-results div:has(> table) {scroll-timeline: --both inline;}" in rules
-    assert "visibility: hidden" in rules and "animation-timeline: --both" in rules
+def cards(test):
+    """By metric the names and values of its card, as a phone shows it."""
+    (drawn,) = [each.body for each in test.get("html") if "cm-metric-cards" in each.body]
+    found = {}
+    for part in drawn.split("<section>")[1:]:
+        pairs = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", part)
+        clean = {name: value.replace("\u00a0", " ").replace("\u2060", "") for name, value in pairs}
+        found[re.search("<b>(.*?)</b>", part)[1]] = clean
+    return found
+
+
+def test_on_a_phone_two_runs_have_a_card_per_metric_with_b_and_chance_in_sight(app, made):  # noqa: F811
+    """The table was cut on A's values: B and chance took a swipe, and two columns of p the room."""
+    test = choose(app(RUNS, together="false"), *made.seeds)
+    row, card = both_results(test).loc["**GroupMatch**"], cards(test)["GroupMatch"]
+    assert list(card)[:5] == ["A", "B", "B − A", "p", "Chance"]
+    assert [card[name] for name in ("A", "B", "B − A", "Chance")] == list(row[["A", "B", "B − A", "Chance"]])
+    assert card["p"] == f"{row['p (Holm)']} after Holm’s correction, {row['p']} alone"
+    apart = cards(choose(app(RUNS), made.simplematch, made.file))  # nothing is tested
+    assert list(apart["GroupMatch"])[:3] == ["A", "B", "Chance"]
 
 
 def test_that_a_result_is_not_the_last_one_stands_whole_in_its_cell(app, made):  # noqa: F811

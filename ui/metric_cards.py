@@ -1,0 +1,26 @@
+"""A table of metrics as a phone shows it: a card for each, every number behind its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from html import escape
+
+import streamlit as st
+
+
+@contextmanager
+def table_or_cards(key: str, cards: Mapping[str, Sequence[tuple[str, str]]]) -> Iterator[None]:
+    """The place of a table that a phone would cut at its right edge, and below it the cards that a phone has instead.
+    The browser, which knows how wide it is, shows one of the two.
+
+    key : of the place. cards : by metric the names and values of its numbers, in the order in which they are read.
+    """
+    with st.container(key=f"metric-table-{key}"):
+        yield
+    st.html(f'<div class="cm-metric-cards">{"".join(_card(name, rows) for name, rows in cards.items())}</div>')
+
+
+def _card(metric: str, rows: Sequence[tuple[str, str]]) -> str:
+    told = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows if value)
+    return f"<section><b>{escape(metric)}</b><dl>{told}</dl></section>"
