@@ -41,7 +41,7 @@ from core.sweeps.evaluate import EvaluationRun
 from core.ttm.run import SimpleMatchRun, TTMRun, store_embeddings
 from core.ttm.seeds import SeedGroup, seeded
 from ui.formatting import p_text
-from ui.runs import _left, imported, labels_in_list, title_of
+from ui.runs import _left, _working_line, imported, labels_in_list, title_of
 from ui.ttm_sweep import spread
 
 RUNS = "pages/9_Runs.py"
@@ -1718,6 +1718,16 @@ def test_while_something_is_to_come_no_0_seconds_are_left():
     assert _time_left(0.3) == "a moment left" and _time_left(1.2) == "1 s left"
     assert _left(0.2) == ", a moment left" and _left(130.0, " for all") == ", about 2 min 10 s left for all"
     assert _left(7.4) == ", about 7 s left" and _left(57.0) == ", about 55 s left"
+
+
+def test_a_run_that_begins_says_how_long_it_takes(made, monkeypatch):  # noqa: F811
+    """“queued, starting” was all for a minute."""
+    store = RunStore()
+    run = replace(store.get(made.seeds[0]), id="fresh", status="queued", done=0, message="starting")
+    said = _working_line([replace(run, seconds_left=None)], [replace(run, seconds_left=None)])
+    assert re.fullmatch(r"starting; it takes about \d+ (s|min) to \d+ (s|min)", said)
+    later = replace(run, done=1, message="iteration 1", seconds_left=None)
+    assert _working_line([later], [later]) == "iteration 1"
 
 
 def test_a_run_that_took_less_than_a_second_did_not_take_0_seconds():

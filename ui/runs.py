@@ -27,6 +27,7 @@ from core.runs.engine import launch
 from core.runs.store import EXAMPLE_ID, Run, RunStore
 from core.ttm.run import RUNS, LedgerRun, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, seed_of, sweeps
+from core.ttm.time_left import _span, expected_seconds
 from ui.formatting import change_text, unbroken
 from ui.history import page_is_drawn_again
 from ui.navigation import TRAIN
@@ -336,7 +337,8 @@ def _live_section(
             st.session_state[WATCHED] = ids[0]
         # The place of the bar is kept for the verdict, which is higher.
         with st.container(key="watched-controls" if verdict is not None and is_watched(ids[0]) else None):
-            controls(store, runs)
+            with st.container(key="at-work"):
+                controls(store, runs)
             if verdict is not None:
                 verdict(runs)
         if all(run.status == "queued" for run in runs) and runs_before(store, runs):
@@ -418,9 +420,22 @@ def progress(runs: Sequence[Run], title: str = "", before: Sequence[Run] = ()) -
 def _working_line(runs: Sequence[Run], working: Sequence[Run]) -> str:
     """Where a run is and how long it still takes; of several seeds each that is at work, and the time of all."""
     if len(runs) == 1:
-        return f"{working[0].message or 'starting'}{_left(working[0].seconds_left)}"
+        run = working[0]
+        known = run.seconds_left is not None or run.done or run.kind not in RUNS
+        return f"{run.message or 'starting'}{_left(run.seconds_left) if known else _takes(run.id, run)}"
     places = (f"seed {seed_of(run)}: {run.message.partition(':')[0] or 'starting'}" for run in working)
     return f"{'; '.join(places)}{_left(SeedGroup('', list(runs)).seconds_left, ' for all')}"
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
+def _takes(run_id: str, _run: Run) -> str:
+    """`; it takes about 30 s to 2 min`, of a run that has only begun; "" where nobody knows. Kept: a page that watches
+    it asks every second."""
+    with suppress(InputError):  # its data are gone: the run itself says so
+        job = adaptation(_run.config)
+        seconds, _ = expected_seconds(RunStore(), job, len(run_groups(run_id, _run.config)))
+        return "" if seconds is None else f"; it takes about {_span(seconds)}"
+    return ""
 
 
 def _left(seconds: float | None, of: str = "") -> str:
