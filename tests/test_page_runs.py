@@ -41,7 +41,7 @@ from core.sweeps.evaluate import EvaluationRun
 from core.ttm.run import SimpleMatchRun, TTMRun, store_embeddings
 from core.ttm.seeds import SeedGroup, seeded
 from ui.formatting import p_text
-from ui.runs import _left, _working_line, imported, labels_in_list, title_of
+from ui.runs import _left, _on_a_phone, _working_line, imported, labels_in_list, title_of
 from ui.ttm_sweep import spread
 
 RUNS = "pages/9_Runs.py"
@@ -1728,6 +1728,28 @@ def test_a_run_that_begins_says_how_long_it_takes(made, monkeypatch):  # noqa: F
     assert re.fullmatch(r"starting; it takes about \d+ (s|min) to \d+ (s|min)", said)
     later = replace(run, done=1, message="iteration 1", seconds_left=None)
     assert _working_line([later], [later]) == "iteration 1"
+
+
+def test_a_phone_s_field_of_runs_keeps_what_tells_them_apart(made):  # noqa: F811
+    """“… · all 300…” and “· seed …” were cut, and stood behind a model that all had."""
+    one = RunStore().get(made.seeds[0])
+    runs = [replace(one, id=name) for name in "abcd"]
+    listed = [SeedGroup(run.id, [run]) for run in runs]
+    short = one.config["model"].removeprefix("builtin/")
+    labels = {
+        "a": f"swap · {short} · T 4 · 27 Nov 20:41 · all 300 groups · seed 0",
+        "b": f"swap · {short} · T 4 · 27 Nov 20:42 · all 300 groups · seed 1",
+        "c": f"swap · {short} · T 4 · 27 Nov 20:43 · 100 groups · seed 1",
+        "d": f"swap · {short} · T 4 · 27 Nov 20:44 · 100 groups · seed 1",
+    }
+    assert _on_a_phone(labels, listed) == {
+        "a": "swap · T 4 · seed 0",
+        "b": "swap · T 4 · seed 1",
+        "c": "swap · T 4 · 27 Nov 20:43 · 100 groups · seed 1",
+        "d": "swap · T 4 · 27 Nov 20:44 · 100 groups · seed 1",
+    }
+    other = [listed[0], SeedGroup("b", [replace(runs[1], config={**one.config, "model": "builtin/x"})])]
+    assert f"swap · {short} · T 4 · seed 0" in _on_a_phone(labels, other).values()
 
 
 def test_a_run_that_took_less_than_a_second_did_not_take_0_seconds():

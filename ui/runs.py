@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -33,7 +34,7 @@ from ui.history import page_is_drawn_again
 from ui.navigation import TRAIN
 from ui.page import show_errors
 from ui.views import came_back_to
-from ui.visitor import VisitorStore
+from ui.visitor import VisitorStore, on_phone
 
 STOPPABLE, WORKING = ("queued", "running"), ("running", "stopping")
 TTM_PAGE = "pages/4_Test-Time_Matching.py"
@@ -112,7 +113,8 @@ def pick_run(store: RunStore, shown: str, key: str, kinds: Collection[str] = KIN
     listed = all_groups(store, kinds)
     if shown not in (NEW, *(group.id for group in listed)):  # a seed of a group, or somebody else's
         listed.append(SeedGroup(shown, [store.get(shown)]))
-    labels = {NEW: "+ a new run, or choose one"} | labels_in_list(listed)
+    own = labels_in_list(listed)
+    labels = {NEW: "+ a new run, or choose one"} | (_on_a_phone(own, listed) if on_phone() else own)
     if len(labels) == 1:
         return
     st.session_state[key] = shown
@@ -175,6 +177,27 @@ def labels_in_list(sweeps: Sequence[SeedGroup]) -> dict[str, str]:
     for title, own in titles.items():
         found |= dict(zip((sweep.id for sweep in own), _labels_of(title, own), strict=True))
     return {sweep.id: found[sweep.id] for sweep in sweeps}
+
+
+_ALL_GROUPS, _BEGAN = re.compile(r"all \d+ groups"), re.compile(r"\d\d \w+ \d\d:\d\d(:\d\d)?")
+
+
+def _on_a_phone(labels: Mapping[str, str], sweeps: Sequence[SeedGroup]) -> dict[str, str]:
+    """The same as short as a phone's field, which cut the seed: without a model that all have, without the number of
+    groups where it is all of them, and without when a run began where the rest tells it apart."""
+    models = {sweep.runs[0].config.get("model", "") for sweep in sweeps}
+    same = {model.removeprefix("builtin/") for model in models} | models if len(models) == 1 else set()
+    parts = {
+        name: [part for part in label.split(" · ") if part not in same and not _ALL_GROUPS.fullmatch(part)]
+        for name, label in labels.items()
+    }
+    short = {
+        name: " · ".join(part for part in own if not _BEGAN.fullmatch(part)) for name, own in parts.items()
+    }
+    counts = Counter(short.values())
+    return {
+        name: said if said and counts[said] == 1 else " · ".join(parts[name]) for name, said in short.items()
+    }
 
 
 _SEEN_IN_LIST = 50  # letters, on a phone
