@@ -113,6 +113,8 @@ def page() -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="lesson-bar"):
         st.markdown(f"*{LESSONS[name].asks}*", width="content")
+        number = list(LESSONS).index(name) + 1
+        st.container(key="lesson-number").markdown(f"Lesson {number} of {len(LESSONS)}", width="content")
         place = st.empty()
         say_done(place, name)
         picker(name)

@@ -1395,7 +1395,9 @@ def _on_a_card(row: Mapping[Any, str]) -> list[tuple[str, str]]:
     p = f"{row['p (Holm)']} after Holm’s correction, {row['p']} alone" if row.get("p", "–") != "–" else ""
     told = {**row, "p": p, "B − A": row.get("B − A", "").strip("–")}
     order = ("A", "B", "B − A", "p", "chance", "before", "A before", "B before")
-    return [(name.capitalize() if name in ("chance", "before") else name, told.get(name, "")) for name in order]
+    return [
+        (name.capitalize() if name in ("chance", "before") else name, told.get(name, "")) for name in order
+    ]
 
 
 def report_of_both(both: Mapping[str, SeedGroup], ends: Sequence[Evaluation], about: str) -> bytes:

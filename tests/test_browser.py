@@ -810,7 +810,7 @@ def test_the_curves_stay_where_they_are_when_a_run_that_is_watched_ends(visit, g
     page.get_by_role("heading", name="What changed", exact=True).wait_for()
     settle(page)
     assert curve.bounding_box()["y"] == pytest.approx(before, abs=8)
-    # What came out stands where the bar was; on a phone below the cards, where its questions stood while the run worked.
+    # What came out stands where the bar was; on a phone below the cards, where its questions stood before.
     said = page.locator(".st-key-watched-controls").get_by_text("GroupMatch").bounding_box()
     if width > 640:
         assert said["y"] + said["height"] <= before and said["y"] + said["height"] < height

@@ -18,7 +18,9 @@ def table_or_cards(key: str, cards: Mapping[str, Sequence[tuple[str, str]]]) -> 
     """
     with st.container(key=f"metric-table-{key}"):
         yield
-    st.html(f'<div class="cm-metric-cards">{"".join(_card(name, rows) for name, rows in cards.items())}</div>')
+    st.html(
+        f'<div class="cm-metric-cards">{"".join(_card(name, rows) for name, rows in cards.items())}</div>'
+    )
 
 
 def _card(metric: str, rows: Sequence[tuple[str, str]]) -> str:

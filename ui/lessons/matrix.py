@@ -31,18 +31,18 @@ BOTH, NEITHER = "GroupMatch says yes, GroupScore says no", "no metric will say s
 def show() -> None:
     group, scores = example()
     start = judge(group, scores)
-    st.markdown(
-        "Two images, two captions: which caption belongs to which image? A model answers with **four scores**, one "
-        "for every image with every caption; higher means a better match."
-    )
     data = start.group(0)
-    left, right = st.columns(2, gap="large")
+    with st.container(key="lesson-start"):
+        st.markdown(
+            "Two images, two captions: which caption belongs to which image? A model answers with **four scores**, one "
+            "for every image with every caption; higher means a better match."
+        )
+        left, right = st.columns(2, gap="large")
     with left:
         elements.draw_pair(group, data)
     with right:
         truth = (f"image {group_html.image_name(i)} belongs to caption {j + 1}" for i, j in group.truth_pairs)
-        st.markdown(f"In truth {', '.join(truth)}.")
-        st.markdown("The built-in CLIP model gives these scores:")
+        st.markdown(f"In truth {', '.join(truth)}. The built-in CLIP model gives these scores:")
         st.html(group_html.matrix_html(unmatched(data), "The model's scores"))
         shades_bar()
         elements.define(GROUP_SCORE, GROUP_MATCH)
