@@ -32,6 +32,7 @@ from ui.navigation import ASK, CHANGES, DEBIAS_VIEWS, RETRIEVAL_VIEWS, TRAIN
 from ui.strategy_time import time_line
 from ui.trained import base_of, in_words, trained_models, trained_name
 from ui.views import read_view, view_field
+from ui.visitor import on_phone
 
 _COLA = "https://github.com/arijitray1993/COLA"
 _OF_COLA = f"[Cola]({_COLA})"
@@ -244,8 +245,12 @@ def lists(
     if not rows:
         st.info("This list is empty; choose another one under “Options”.", icon=":material/filter_alt_off:")
         return rows
+    more = ""
     if revealed:
-        st.markdown(part.list_result(subset, query, model, scores, pool, rows, beside))
+        said = part.list_result(subset, query, model, scores, pool, rows, beside)
+        if on_phone():  # how many are right, then the pictures: all of it took half a screen above them
+            said, more = first_sentence(said)
+        st.markdown(said)
     else:
         words = f" of “{escape_markdown(subset.queries[query])}”" if revealed is None else ""
         st.markdown(
@@ -254,6 +259,8 @@ def lists(
     is_few = is_few and len(rows) > FEW and not st.session_state.get(f"whole-{model}", False)
     with st.container(key=f"drawn-few-{model}" if is_few else f"drawn-{model}"):
         st.html(part.ranked_html(subset, rows, revealed, notes))
+    if more:
+        st.markdown(more)
     if is_few:
         with st.container(key=f"more-pictures-{model}"):
             st.button(
@@ -263,6 +270,12 @@ def lists(
     if revealed:
         further_down(subset, query, model, scores, pool, most)
     return rows
+
+
+def first_sentence(said: str) -> tuple[str, str]:
+    """The first sentence of what a list says, which is bold, and the others."""
+    head, end, rest = said.partition(".** ")
+    return f"{head}{end}".rstrip(), rest
 
 
 def ranks_beside(

@@ -1385,3 +1385,19 @@ def test_why_the_page_opens_with_another_model_stands_on_the_page_once_and_not_i
     assert [line in each.value for each in test.main.caption].count(True) == 1
     assert not [each for each in test.sidebar.caption if "builtin/clip" in each.value]
     assert line not in text(app(PAGE, images="100", left="builtin/clip"))
+
+
+def test_a_phone_has_one_sentence_above_the_pictures_and_the_others_below(app, monkeypatch):
+    """Half a screen of sentences stood between a query and its pictures."""
+    for phone in (True, False):
+        monkeypatch.setattr("ui.visitor.on_phone", lambda phone=phone: phone)
+        shown = [
+            each.proto.body
+            for each in app(PAGE, query="a yellow cube", images="100").main
+            if each.type in ("markdown", "html")
+        ]
+        said = next(i for i, body in enumerate(shown) if "of the first 8 show" in body)
+        precision = next(i for i, body in enumerate(shown) if "Average precision of" in body)
+        pictures = next(i for i, body in enumerate(shown) if "cm-ranked" in body)
+        assert shown[said].startswith("**") and said < pictures
+        assert (precision > pictures, shown[said].endswith(".**")) == (phone, phone)
