@@ -1380,13 +1380,12 @@ def test_which_claims_are_the_same_different_and_open_stands_in_sight_of_every_p
         record = "cola_verdict" if short == "Cola" else "paper_claims"
         claims = json.loads((ROOT / f"assets/results/{record}.json").read_text())["claims"]
         found[name] = [c for c in claims if str(c.get("source")).startswith(f"{short},")]
+    heads = {"same": "Same here", "different": "Different here", "open": "Open"}
     for name, claims in found.items():
         said = plain(app(PAPERS, paper=name)).replace(" [Numbers ↓](#claims-here)", "")
         for verdict in ("same", "different", "open"):
             own = sum(c["verdict"] == verdict for c in claims)
-            (line,) = {
-                line for line in said.split("\n") if line.startswith(f"**{verdict.capitalize()} ({own}):**")
-            }
+            (line,) = {line for line in said.split("\n") if line.startswith(f"**{heads[verdict]} ({own}):**")}
             names = line.partition(":** ")[2].strip().split("; ")
             more = int(names.pop().split()[0]) if names[-1].endswith(" more") else 0
             assert names and len(names) + more == own

@@ -1041,9 +1041,9 @@ def test_a_new_run_begins_here_too(app, made):  # noqa: F811
 def test_a_new_run_from_a_fresh_list_is_on_the_set_where_training_gains(app, made):  # noqa: F811
     """From a bookmark it was on attribute-swap, where nothing is gained; from the menu on left-right."""
     test = fine(button(app(RUNS), "New run").click().run())
-    assert test.session_state[
-        "set"
-    ] == "scenes/left-right" and "Chosen by this page: training gains there" in text(test)
+    assert test.session_state["set"] == "scenes/left-right" and "Chosen here: training gains there" in text(
+        test
+    )
     test = app("pages/1_Groups.py", set="scenes/size-swap")
     test = fine(test.switch_page(RUNS).run())
     assert fine(button(test, "New run").click().run()).session_state["set"] == "scenes/size-swap"

@@ -679,8 +679,7 @@ def _read_npz(path: Path | str, content: bytes) -> ScoreFile:
         _check_finite(path, scores, ids)
     columns = {name.removeprefix("tag_"): pd.Series(_texts(texts[name]), dtype="str") for name in texts}
     tags = pd.DataFrame(columns)
-    read_as = "Read as: the axes of scores are groups, images, captions."
-    return ScoreFile(scores, arrays.get("truth"), ids, tags if len(tags.columns) else None, read_as=read_as)
+    return ScoreFile(scores, arrays.get("truth"), ids, tags if len(tags.columns) else None)
 
 
 def _check_finite(path: Path | str, scores: np.ndarray, ids: Sequence[str]) -> None:
