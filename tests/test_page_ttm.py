@@ -715,6 +715,23 @@ def test_simplematch_has_the_cards_of_test_time_matching(app, made):  # noqa: F8
         assert "tie" in beside
 
 
+def test_a_run_that_was_stopped_says_beside_its_gain_that_it_is_no_result(app, made):  # noqa: F811
+    """“Beyond luck? Yes” stood there alone, after 3 of 10 iterations."""
+    store = RunStore()
+    whole = store.get(made.seeds[0])
+    cut = store.create("ttm", "cut short", {**whole.config, "group": None})
+    attempt = store.queue_up(cut.id)
+    for record in store.steps(whole.id)[:2]:
+        store.append_step(cut.id, record, attempt)
+    for status in ("stopped", "finished"):
+        run = replace(store.get(cut.id), status=status, done=1, total=whole.total)
+        said = ttm_run._cut_short(run)
+        assert said.startswith(f"**It ended after 1 of {whole.total} iterations: no result") == (
+            status == "stopped"
+        )
+    assert not ttm_run._cut_short(whole)
+
+
 def test_a_transfer_check_keeps_both_parts_apart(app, made):  # noqa: F811
     test = app(TTM, run=made.transfer)
     labels = [m.label for m in test.metric]

@@ -232,8 +232,19 @@ def _answers(runs: Sequence[Run]) -> None:
     if run.live:
         three_answers(not_yet(no_controls(run)))
     elif run.done:
-        first = luck(run_changes(run), _one_seed_note(run, store.steps(run.id)))
+        first = luck(run_changes(run), _cut_short(run) or _one_seed_note(run, store.steps(run.id)))
         three_answers([first, controls_answer(store, run), cost_answer(store, run)])
+
+
+def _cut_short(run: Run) -> str:
+    """That a run did not come to its end, as a gain is too easily had by whoever stops where it looks good; "" of one
+    that did."""
+    if run.status == "finished" or not run.total or run.done >= run.total:
+        return ""
+    return (
+        f"**It ended after {run.done} of {run.total} iterations: no result to quote**, as stopping where the curve looks "
+        "good finds gains by luck."
+    )
 
 
 def _ended_early(run: Run, records: Sequence[Mapping[str, Any]]) -> str:
