@@ -33,6 +33,33 @@
     event.preventDefault();
     document.body.dispatchEvent(new MouseEvent("click", {bubbles: true}));  // by which the panel closes
   }, {capture: true});
+  // A finger that scrolls the page changes nothing: what begins on a slider moves it once it goes sideways, a tap moves it as a
+  // mouse does; a table opens a row on a tap alone. Both took the first touch, or the last one, of a swipe.
+  const far = (from, to) => Math.hypot(to.clientX - from.clientX, to.clientY - from.clientY) > 8;
+  let finger = null;
+  window.addEventListener("pointerdown", event => {
+    finger = event.pointerType === "touch" && event.isTrusted ? {down: event, place: event.target, moved: false} : null;
+    if (finger && event.target.closest?.('[data-testid="stSlider"] [style*="touch-action"]')) {
+      finger.slider = true;
+      event.stopPropagation();
+    }
+  }, {capture: true});
+  window.addEventListener("touchstart", event => {
+    if (event.target.closest?.('[data-testid="stSlider"] [style*="touch-action"]')) event.stopPropagation();
+  }, {capture: true, passive: true});
+  window.addEventListener("pointermove", event => {
+    if (!finger || finger.moved || !far(finger.down, event)) return;
+    finger.moved = true;
+    if (!finger.slider || Math.abs(event.clientX - finger.down.clientX) < Math.abs(event.clientY - finger.down.clientY)) return;
+    const {pointerId, pointerType, isPrimary, clientX, clientY, screenX, screenY} = finger.down;
+    finger.place.dispatchEvent(new PointerEvent("pointerdown", {pointerId, pointerType, isPrimary, clientX, clientY, screenX, screenY,
+      bubbles: true, composed: true, cancelable: true, button: 0, buttons: 1}));
+  }, {capture: true, passive: true});
+  window.addEventListener("pointercancel", () => { if (finger) finger.moved = true; }, {capture: true, passive: true});  // it scrolls
+  for (const when of ["pointerup", "touchend", "mouseup", "click"])
+    window.addEventListener(when, event => {
+      if (finger?.moved && event.target.closest?.('[data-testid="stDataFrame"]')) event.stopImmediatePropagation();
+    }, {capture: true, passive: true});
   // What opens above a page, its panels and lists, hangs beside the app in the document: light-dark() of the style asks the
   // document there, and fields of a dark page were white in it.
   const scheme = () => {

@@ -91,6 +91,7 @@ DETECTABLE = (
     "as many of them; of one comparison alone, so that after Holm's correction it takes more."
 )
 LEAD = "Is one better, or only luckier? What counts are the groups that only one of the two has right."
+COLOURS = "compared_colours"  # in the session: the two that were drawn last, by colour
 _NO_GROUP = "shares no group"  # of a file, with what it would be compared with
 _NO_BENCHMARK = ", or select the benchmark that it was made on, and the file as its model"
 
@@ -258,8 +259,7 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], notes: str)
         f"{said}  \n{alone_right(match, first, second)}", help=of_the_headline(match, len(apart)) or None
     )
     data = figures.bars_data({first: a.metrics, second: b.metrics}, list(apart))
-    # By their names: whoever swaps the two finds each in its colour again.
-    figure = figures.paired_bars_figure(data, sorted(data.rows))
+    figure = figures.paired_bars_figure(data, kept_colours(data.rows))
     values = "; ".join(
         f"{METRICS[name].label}: {_pct(a.metrics[name].value)} and {_pct(b.metrics[name].value)} %"
         for name in data.metrics
@@ -267,6 +267,16 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], notes: str)
     ui.chart(figure, f"Bars of {first} and {second} at every metric. {values}.", "compare-models")
     st.caption(escape_markdown(f"Thin lines: 95 % intervals. {notes}"))
     return figure
+
+
+def kept_colours(names: Sequence[str]) -> list[str]:
+    """Two names in the order of their colours: one that was drawn before in this visit keeps its colour, whether the
+    two are swapped or the other one is replaced."""
+    before = st.session_state.get(COLOURS, [])
+    kept = [name if name in names else "" for name in before] or [""] * len(names)
+    new = (name for name in names if name not in kept)
+    st.session_state[COLOURS] = [name or next(new) for name in kept]
+    return st.session_state[COLOURS]
 
 
 def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.DataFrame:

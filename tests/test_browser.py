@@ -527,14 +527,15 @@ def test_the_images_of_a_group_are_turned_in_the_large_view(visit):
     assert unquote(page.url) == unquote(address) and page.locator(".cm-verdicts").is_visible()
 
 
-def swipe(page, session, start, end, y=400):
-    """A finger from one place to another, as a touch screen sends it."""
+def swipe(page, session, start, end, y=400, y_end=None):
+    """A finger from one place to another, as a touch screen sends it. y_end : where it ends, y by default."""
     touch = lambda kind, points: session.send(  # noqa: E731
         "Input.dispatchTouchEvent", {"type": kind, "touchPoints": points}
     )
     touch("touchStart", [{"x": start, "y": y}])
     for step in range(1, 13):
-        touch("touchMove", [{"x": start + (end - start) * step / 12, "y": y}])
+        x, height = (a + (b - a) * step / 12 for a, b in ((start, end), (y, y if y_end is None else y_end)))
+        touch("touchMove", [{"x": x, "y": height}])
         page.wait_for_timeout(16)
     touch("touchEnd", [])
     page.wait_for_timeout(600)
@@ -2333,3 +2334,50 @@ def test_a_tap_beside_the_open_filters_closes_them_and_opens_no_group(visit):
     assert "group=" not in page.url
     page.mouse.click(100, 780)  # now it is the card's
     page.wait_for_url("**group=**")
+
+
+def test_a_finger_that_scrolls_moves_no_slider_and_opens_no_row(chromium, server):
+    """A swipe over alpha set it to 0.395 and did not scroll; one over a table opened the groups of a row."""
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    session = context.new_cdp_session(page)
+    page.goto(f"{server}/Debias?set=scenes/triples")
+    slider, main = page.get_by_test_id("stSlider").first, page.get_by_test_id("stMain")
+    value = slider.locator("input")
+    value.wait_for(state="attached")
+    page.locator(".st-key-alpha-curve .main-svg").first.wait_for()
+    settle(page)
+    main.evaluate("(e, y) => e.scrollBy(0, y - 420)", slider.bounding_box()["y"])
+    settle(page)
+    before, top = value.input_value(), main.evaluate("e => e.scrollTop")
+    box = slider.bounding_box()
+    height = box["y"] + box["height"] - 8
+    swipe(page, session, 200, 200, height, height - 200)
+    settle(page)
+    assert value.input_value() == before and main.evaluate("e => e.scrollTop") > top
+    main.evaluate("(e, y) => e.scrollTo(0, y)", top)
+    settle(page)
+    swipe(page, session, 200, 300, height)
+    settle(page)
+    moved = value.input_value()
+    assert float(moved) > float(before) + 0.2
+    page.touchscreen.tap(60, height)
+    settle(page)
+    assert float(value.input_value()) < float(before)
+
+    page.goto(f"{server}/Matching?set=scenes/attribute-swap")
+    table = page.get_by_test_id("stDataFrame").first
+    table.scroll_into_view_if_needed()
+    settle(page)
+    box = table.bounding_box()
+    middle = int(box["y"] + box["height"] / 2)
+    gesture = {"x": 195, "y": middle, "yDistance": 300, "speed": 800, "gestureSourceType": "touch"}
+    session.send("Input.synthesizeScrollGesture", gesture)
+    settle(page)
+    assert "tag=" not in page.url
+    table.scroll_into_view_if_needed()
+    settle(page)
+    page.touchscreen.tap(120, int(table.bounding_box()["y"] + table.bounding_box()["height"] / 2))
+    page.wait_for_url("**tag=**")
+    context.close()

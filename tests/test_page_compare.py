@@ -927,14 +927,25 @@ def test_a_small_p_is_written_in_full_with_the_corrected_one_beside_it(app, tmp_
 
 def test_two_that_swap_keep_their_colours(app):
     """The first one's bars were violet, whichever it was: after “Swap the two” both had the other's colour."""
-    found = []
-    for model, other in (("builtin/clip", "builtin/siglip"), ("builtin/siglip", "builtin/clip")):
-        test = app(COMPARE, set=SET, model=model, other=other)
+    test, found = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip"), []
+    for names in (["builtin/clip", "builtin/siglip"], ["builtin/siglip", "builtin/clip"]):
         drawn = json.loads(test.get("plotly_chart")[0].proto.spec)["data"]
-        bars = {each["name"]: each["marker"] for each in drawn if each["type"] == "bar"}
-        assert list(bars) == [model, other]  # A stands to the left
-        found.append(json.dumps([bars[model], bars[other]][:: 1 if model < other else -1]))
+        bars = {each["name"]: json.dumps(each["marker"]) for each in drawn if each["type"] == "bar"}
+        assert list(bars) == names  # A stands to the left
+        found.append(sorted(bars.items()))
+        fine(button(test, "Swap the two").click().run())
     assert found[0] == found[1]
+
+
+def test_a_model_keeps_its_colour_beside_another_opponent(app):
+    """builtin/clip turned from violet to orange where the second one's name came before its own."""
+    test, found = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip"), []
+    for other in ("builtin/siglip", "builtin/blip-itm"):
+        fine(test.selectbox(key="other").set_value(other).run())
+        drawn = json.loads(test.get("plotly_chart")[0].proto.spec)["data"]
+        bars = {each["name"]: json.dumps(each["marker"]) for each in drawn if each["type"] == "bar"}
+        found.append((bars["builtin/clip"], bars[other]))
+    assert found[0] == found[1] and found[0][0] != found[0][1]
 
 
 def test_of_one_metric_nothing_is_corrected(app):

@@ -23,7 +23,7 @@ from core.papers.published import COLUMNS, PublishedSet
 from core.runs.store import RunStore
 from ui.compute_queue import READING
 from ui.export import export_section
-from ui.formatting import touch_help
+from ui.formatting import swipe_hint, touch_help
 from ui.misplaced import renamed_scores, show_mistakes
 from ui.page import show_error
 from ui.uploads import PREFIX, stored_upload, upload_limit, upload_names
@@ -239,6 +239,7 @@ def _draw(table: pd.DataFrame, marks: Mapping[str, str]) -> None:
         heads.insert(0, "Mark", shown.where(~own, f":{_OWN_COLOUR}-background[" + yours + "]"))
     heads = heads.loc[:, (heads != "").any(axis=0)].rename(columns=_HEADS)
     with st.container(key="published-table"):
+        swipe_hint("for method, source and year")
         st.table(
             heads, hide_index=True, border="horizontal", height=_HEIGHT if len(heads) > _ROWS else "content"
         )

@@ -242,8 +242,8 @@ def _cut_short(run: Run) -> str:
     if run.status == "finished" or not run.total or run.done >= run.total:
         return ""
     return (
-        f"**It ended after {run.done} of {run.total} iterations: no result to quote**, as stopping where the curve looks "
-        "good finds gains by luck."
+        f"**It ended after {run.done} of {run.total} iterations: no result to quote**, as stopping where the curve "
+        "looks good finds gains by luck."
     )
 
 
