@@ -14,6 +14,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.paired import _completed_by, without_names
 from ui.cached import cached_on
 from ui.loaders import evaluate, measured_on
+from ui.run_names import run_names
 from ui.selection import Selection, benchmark_of, model_said
 from ui.uploads import PREFIX, is_upload, upload_captions, upload_evaluation, upload_groups
 
@@ -143,8 +144,9 @@ def sides_of(first: str, second: str) -> tuple[Side, Side]:
     """Both, told apart by their names: letters are those of images here."""
     plain = [name.removeprefix(PREFIX) for name in (first, second)]
     columns = [f"{letter}: {name}" for letter, name in zip("AB", plain, strict=True)]
-    said = [model_said(name) for name in plain]
     one_run = sum("run/" in name for name in plain) == 1
+    # One run beside another model needs none of what sets it apart from other runs, which took two lines of a phone.
+    said = [run_names([name]).get(name, name) if one_run else model_said(name) for name in plain]
     a, b = map(Side, columns, said, short_names(plain if one_run else said))
     return a, b
 
