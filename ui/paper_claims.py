@@ -32,61 +32,132 @@ _FIGURES_RULE = (
 )
 
 
-# Each claim in the few words that a line has room for; those without stand among “more”.
+# What the paper says, in a clause that is read by itself. Those without stand as they are: they are short.
 _IN_SHORT = {
+    "Models that GroupScore puts below chance are above chance by GroupMatch.": (
+        "models below chance by GroupScore are above it by GroupMatch"
+    ),
     "After SimpleMatch, GroupScore is what GroupMatch was before.": "SimpleMatch lifts GroupScore to GroupMatch",
-    "Training on right matchings only would lift it much further.": "right matchings gain far more",
-    "Three or five iterations already gain.": "3 or 5 iterations gain",
-    "Test-time matching raises GroupMatch for every model and every set of 2×2 groups.": "gains on every 2×2 set",
-    "It also helps where a group has one image and both metrics are the same.": "with one image",
-    "Without groups, test-time matching raises the accuracy of that assignment.": "without groups",
-    "A constant or a rising threshold gains nothing.": "no gain with constant or rising threshold",
-    "A model that sees no picture finds the true caption among shuffled ones.": "text alone tells shuffled captions",
-    "Among shuffled captions, the generative score beats ITM and ITC.": "generative above ITM, ITC there",
-    "Among shuffled captions, removing the prior hurts.": "removing the prior hurts there",
-    "Where false captions read well, an alpha from validation helps.": "alpha helps where captions read well",
-    "On groups whose captions are swapped, an alpha from validation helps.": "alpha helps with swapped captions",
+    "Training on right matchings only would lift it much further.": (
+        "training on right matchings only gains far more"
+    ),
+    "Three or five iterations already gain.": "TTM gains within three or five iterations",
+    "Test-time matching raises GroupMatch for every model and every set of 2×2 groups.": (
+        "TTM gains on every 2×2 set, with every model"
+    ),
+    "It also helps where a group has one image and both metrics are the same.": (
+        "TTM gains with one image per group, too"
+    ),
+    "Without groups, one assignment over everything beats GroupScore.": (
+        "one assignment over everything beats GroupScore without groups"
+    ),
+    "Without groups, test-time matching raises the accuracy of that assignment.": "TTM gains without groups, too",
+    "A constant or a rising threshold gains nothing.": "TTM gains nothing with a constant or rising threshold",
+    "A falling threshold gains more than a constant or a rising one.": (
+        "a falling threshold gains more than a constant or rising one"
+    ),
+    "With GroupMatch, GPT-4.1 is above people on Winoground.": "GPT-4.1 is above people on Winoground by GroupMatch",
+    "A model that sees no picture finds the true caption among shuffled ones.": (
+        "a model that sees no picture finds the true caption among shuffled ones"
+    ),
+    "Among shuffled captions, the generative score beats ITM and ITC.": (
+        "the generative score beats ITM and ITC among shuffled captions"
+    ),
+    "Among shuffled captions, removing the prior hurts.": "removing the prior hurts among shuffled captions",
+    "Text alone helps little where false captions read well.": "text alone helps little where false captions read well",
+    "Where false captions read well, an alpha from validation helps.": (
+        "an alpha from validation helps where false captions read well"
+    ),
+    "On groups whose captions are swapped, an alpha from validation helps.": (
+        "an alpha from validation helps with swapped captions"
+    ),
     "Alpha = 1 helps even without validation.": "alpha = 1 helps without validation",
-    "MM-Adapter finds what queries ask for, all of them, better than the model before.": "MM-Adapter above before",
-    "MM-Adapter beats Linear.": "above Linear",
-    "MM-Adapter beats Prompt-tune.": "above Prompt-tune",
-    "MM-Pred beats FT late.": "MM-Pred above FT late",
+    "Removing the prior helps to find captions.": "removing the prior helps to find captions",
+    "The prior plays no role in finding pictures.": "the prior plays no role in finding pictures",
+    "A few noise images give a better prior than training images.": (
+        "a few noise images give a better prior than training images"
+    ),
+    "Removing the prior helps even on training pairs.": "removing the prior helps even on training pairs",
+    "MM-Adapter finds what queries ask for, all of them, better than the model before.": (
+        "MM-Adapter beats the model before on all queries"
+    ),
     "MM-Adapter finds combinations that training never showed better than the model before.": (
-        "MM-Adapter above before on combinations never shown"
+        "MM-Adapter beats the model before on combinations never shown"
     ),
-    "MM-Adapter beats tuning both encoders.": "above full tuning",
-    "MM-Adapter tells such pictures apart better than tuning both encoders.": (
-        "with exchanged attributes MM-Adapter above full tuning"
+    "MM-Adapter beats tuning both encoders on combinations that training never showed.": (
+        "MM-Adapter beats tuning both encoders on combinations never shown"
     ),
-    "MM-Pred tells such pictures apart better than tuning both encoders.": "MM-Pred above it",
-    "The model before tells such pictures apart worse than chance does.": "below chance before training",
+    "Attention over picture and query together beats attention in each tower alone (FT late).": (
+        "attention over picture and query together beats attention in each tower alone"
+    ),
+    "Tuning later layers of each tower (FT late) beats tuning both encoders.": "FT late beats tuning both encoders",
+    "Comparing with the frozen query beats predicting a score (MM-Pred), on all queries.": (
+        "comparing with the frozen query beats predicting a score on all queries"
+    ),
+    "Comparing with the frozen query beats predicting a score (MM-Pred), on combinations never shown.": (
+        "comparing with the frozen query beats predicting a score on combinations never shown"
+    ),
+    "MM-Adapter tells which of two pictures with exchanged attributes is meant, better than the model before.": (
+        "MM-Adapter tells pictures with exchanged attributes apart better than the model before"
+    ),
+    "The model before tells such pictures apart worse than chance does.": (
+        "the model before tells pictures with exchanged attributes apart worse than chance does"
+    ),
+    "What MM-Adapter learns carries over to two captions of one picture, in CREPE's manner.": (
+        "what MM-Adapter learns carries over to two captions of one picture"
+    ),
+    "Tuning both encoders is enough for two captions of one picture, in CREPE's manner.": (
+        "tuning both encoders is enough for two captions of one picture"
+    ),
+    "Linear is enough for two captions of one picture, in CREPE's manner.": (
+        "Linear is enough for two captions of one picture"
+    ),
+    "FT late is enough for two captions of one picture, in CREPE's manner.": (
+        "FT late is enough for two captions of one picture"
+    ),
 }
-_HEADS = {"same": "Same here", "different": "Different here", "open": "Open"}
-_ROOM = 100  # letters of a line beside the choice of a paper
+# Kinds of claims of which a paper has many: what they begin with, or speak of, and what stands there in short.
+_IN_WORDS = (
+    (
+        r"^Where all the words are there and wrongly attached, (.*)$",
+        r"\1 where the words are wrongly attached",
+    ),
+    (r"^(.* better than the model before), for (queries of .*)$", r"\1 for \2"),
+    (r"\bsuch pictures\b", "pictures with exchanged attributes"),
+)
+_HEADS = {
+    "same": "The paper's claims that hold here",
+    "different": "Those that do not hold here",
+    "open": "Those that cannot be told yet",
+}
+_COUNTED = {
+    "same": ("holds here", "hold here"),
+    "different": ("does not", "do not"),
+    "open": ("is open", "are open"),
+}
 _EACH = "claims-here"  # the place of all claims with their numbers
 
 
 def section(paper: str) -> None:
-    """Which claims of the paper whose tables are shown are found here, and which are not, in short; a phone, whose
-    figure would leave the first screen, has the way to them. Beside the built-in world a line per paper; nothing where
-    none is recorded."""
+    """How many claims of the paper whose tables are shown hold here, with the way to which these are: there is no room
+    for sentences beside the choice, as the figure is to end on the first screen. Beside the built-in world a line per
+    paper; nothing where none is recorded."""
     if paper == WORLD:
         _of_all_papers()
         return
     claims, _ = _claims_of(PAPERS.get(paper, ""))
-    if claims:  # a phone shows the second alone, see the style
-        _in_short(claims, "claims-beside", f" [Numbers ↓](#{_EACH})")
+    if claims:
         with st.container(key="claims-way"):
             st.markdown(f"[{_counts(claims)} ↓](#{_EACH})")
 
 
 def each_claim(paper: str) -> None:
-    """Below the figure: every claim with its numbers, once it is opened; on a phone in short before."""
+    """Below the figure: which claims hold and which do not, and every claim with its numbers, once it is opened."""
     claims, rule = _claims_of(PAPERS.get(paper, ""))
     if not claims:
         return
     st.html(f'<div id="{_EACH}"></div>')
-    _in_short(claims, "claims-below")
+    _in_short(claims)
     with st.expander(f"Of the paper's {_count(claims)}"), st.container(key="paper-claims"):
         st.caption(_JUDGED)
         st.table(_rows(sorted(claims, key=_place_in_table)))
@@ -94,42 +165,46 @@ def each_claim(paper: str) -> None:
             st.caption(rule)
 
 
-def _in_short(claims: Sequence[Mapping[str, Any]], key: str, way: str = "") -> None:
-    """A line per verdict: how many claims have it, and which. way : to their numbers."""
+def _in_short(claims: Sequence[Mapping[str, Any]]) -> None:
+    """A paragraph per verdict: how many claims have it, and each of them."""
     found = {name: [c for c in claims if c["verdict"] == name] for name in _VERDICTS}
-    lines = [
-        f"**{_HEADS[name]} ({len(own)}):** {escape_markdown(_named(own))}"
-        for name, own in found.items()
-        if own
-    ]
-    with st.container(key=key):
-        st.markdown("  \n".join(lines) + way)
-
-
-def _named(claims: Sequence[Mapping[str, Any]]) -> str:
-    """`gains on every 2×2 set; gains with one image; 3 more`, as many as fit."""
-    said, names = "", [name for claim in claims if (name := _short(claim))]
-    taken = 0
-    for name in names:
-        longer = f"{said}; {name}" if said else name
-        if len(longer) > _ROOM:
-            break
-        said, taken = longer, taken + 1
-    more = len(claims) - taken
-    return f"{said}; {more} more" if said and more else said or f"{more} more"
+    with st.container(key="claims-below", gap="xsmall"):
+        for name, own in found.items():
+            if own:
+                said = escape_markdown("; ".join(map(_short, own)))
+                st.markdown(f"**{_HEADS[name]} ({len(own)}):** {said}.")
 
 
 def _short(claim: Mapping[str, Any]) -> str:
-    """A claim in few words; of the one on the metric on how many sets it holds clearly."""
-    held = re.search(r"below chance on (\d+) of \d+ sets; on (\d+) of these", str(claim.get("decided_by")))
-    if held:
-        return f"below chance by GroupScore, above it by GroupMatch: clear on {held[2]} of {held[1]} sets"
-    return _IN_SHORT.get(claim["says"], "")
+    """What the paper says in a clause; where the claim is on many sets, on how many it is found here."""
+    decided = str(claim.get("decided_by"))
+    said = _clause(claim["says"])
+    if held := re.search(r"below chance on (\d+) of \d+ sets; on (\d+) of these", decided):
+        return f"{said} – here clearly on {held[2]} of {held[1]} sets"
+    if moved := re.search(r"^Of (\d+) (such lines|sets) (\d+) rises? and (\d+) falls? clearly", decided):
+        of, lines, rise, fall = moved.groups()
+        falls = f"{fall} fall{'s' * (fall == '1')}"
+        return f"{said} – here clearly on {rise} of {of} {lines.removeprefix('such ')} ({falls})"
+    if won := re.search(r"^Clearly higher on (\d+) of (\d+) sets", decided):
+        return f"{said} – here clearly on {won[1]} of {won[2]} sets"
+    return f"{said} – not measured here" if decided.startswith("Not measured") else said
+
+
+def _clause(says: str) -> str:
+    """A claim's sentence as a clause of a list."""
+    if says in _IN_SHORT:
+        return _IN_SHORT[says]
+    said = says.rstrip(".")
+    for pattern, words in _IN_WORDS:
+        said = re.sub(pattern, words, said)
+    return said
 
 
 def _counts(claims: Sequence[Mapping[str, Any]]) -> str:
-    """`11 claims: 3 same here, 4 different, 4 open`."""
-    return f"{len(claims)} claims: {_counted_verdicts(claims).replace(' same', ' same here')}"
+    """`The paper's 11 claims: 3 hold here, 4 do not, 4 are open`."""
+    counts = {name: sum(c["verdict"] == name for c in claims) for name in _VERDICTS}
+    said = [f"{n} {_COUNTED[name][n != 1]}" for name, n in counts.items() if n]
+    return f"The paper's {counted(len(claims), 'claim')}: {', '.join(said)}"
 
 
 def _of_all_papers() -> None:
@@ -157,7 +232,7 @@ def _count(claims: Sequence[Mapping[str, Any]]) -> str:
 
 def _different(claims: Sequence[Mapping[str, Any]]) -> str:
     """`. Different: ...`, the claims that are not found here, in few words; "" where none is."""
-    said = [_IN_SHORT.get(c["says"], c["says"].rstrip(".")) for c in claims if c["verdict"] == _VERDICTS[1]]
+    said = [_clause(c["says"]) for c in claims if c["verdict"] == _VERDICTS[1]]
     return f". **Different**: {escape_markdown('; '.join(said))}" if said else ""
 
 
