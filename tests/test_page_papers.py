@@ -1415,6 +1415,14 @@ def test_which_claims_are_the_same_different_and_open_stands_in_sight_of_every_p
     assert fold.markdown[0].value.count("- [") == fold.markdown[0].value.count("**Different**") == 3
 
 
+def test_test_time_matching_s_page_says_what_the_runs_tell_of_why_it_gains_less_here(app):
+    said = plain(app(PAPERS, paper="Test-Time Matching"))
+    assert "Why less than in the paper?" in said and "on size-swap 53.3 % (chance 50.0 %)" in said
+    assert "on attribute-swap 100.0 % are right at first, and GroupMatch goes from 82.7 to 79.7 %" in said
+    assert "Over all 49 lines" in said and "rank correlation +0.0" in said
+    assert "Why less than in the paper?" not in plain(app(PAPERS, paper="Cola"))
+
+
 def test_the_lines_counted_here_are_set_beside_those_of_test_time_matching(app):
     """“Rises on 22 of 49” stood on one page and “of 108 measured sets” on the other, and nothing said how they relate.
     ttm_shifts.csv has 96 pairs of a model and a shifted set; the same models on these sets as they are make 12."""

@@ -55,7 +55,8 @@ def show() -> None:
         f"Before: {metric_line(score)}.  \nAfter training on random matchings: {metric_line(drawn[GROUP_SCORE])}.  \n"
         f"GroupMatch changes by {points_text(row)}.\n\nThe frozen model prefers one caption for both images of "
         "most groups, so GroupScore's test fails whatever is right; to learn *any* matchings takes that preference "
-        "away. **A GroupScore that rises up to its chance level needs no knowledge.** So the gain is counted by "
+        "away. **A GroupScore that rises up to its chance level needs no knowledge**: "
+        f"{_memorised(drawn)} So the gain is counted by "
         "GroupMatch below, and set beside what training on labels that know nothing gains."
     )
     compare_models(record)
