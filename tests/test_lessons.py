@@ -11,11 +11,13 @@ from driving import button, fine, html, text
 
 from core import datasets
 from core.base.errors import InputError
+from core.base.paths import assets
 from core.metrics.groups import METRICS
 from core.teaching import lessons
 from ui.lessons import LESSONS, elements
 from ui.lessons.ledger import SET as LEDGER_SET
 from ui.lessons.matrix import DISAGREE
+from ui.ttm_run import CHANCE
 
 PAGE = "pages/0_Lessons.py"
 
@@ -63,6 +65,20 @@ def predict(test, place=0):
 def address(test):
     """The query parameters, each as one string."""
     return {k: v if isinstance(v, str) else v[0] for k, v in test.query_params.items()}
+
+
+def test_lesson_7_and_test_time_matching_tell_one_story_of_random_matchings(app):
+    """The lesson called a GroupScore up to 16.7 % no knowledge, Test-time matching and Papers one up to 50 %. Of two
+    matchings that are memorised one drawn at random is right in half of the groups; 12.3 % as in ledger.jsonl."""
+    said = text(predict(app(PAGE, lesson="ledger"))).replace("\N{NO-BREAK SPACE}", " ")
+    words = "where matchings at random are memorised, up to {} comes without knowledge."
+    record = json.loads((assets() / "results/ledger.jsonl").read_text().split("\n")[0])
+    assert record["benchmark"] == LEDGER_SET
+    after = record["figures"]["random-matchings"]["group_score"]
+    assert after["high"] < record["figures"]["random-matchings"]["group_match"]["chance"] == 50
+    here = f"Here it is {after['value']:.1f} %, as the random matchings were mostly not memorised; "
+    assert f"needs no knowledge.** {here}{words.format('50.0 %')} So the gain is counted" in said
+    assert CHANCE.endswith(words.format("the chance level of GroupMatch"))
 
 
 def test_the_overview_lists_every_lesson_by_number_and_title_and_opens_it(app):

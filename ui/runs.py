@@ -517,6 +517,11 @@ def memorised_words(chance: float | None) -> str:
     return "" if chance is None else unbroken(f"  \n{_pct(chance)} % if matchings at random are memorised")
 
 
+def without_knowledge(level: str) -> str:
+    """What a GroupScore is worth that memory alone can give, in the words of all pages. level : as `50.0 %`."""
+    return f"where matchings at random are memorised, up to {level} comes without knowledge"
+
+
 def _below(now: Estimate) -> str:
     """What an accuracy has below its number; Markdown, a line each."""
     lines = (now.interval, f"chance {_pct(now.chance)} % · {now.tied}")

@@ -67,6 +67,7 @@ from ui.runs import (
     settings_line,
     waiting_hint,
     what_ran,
+    without_knowledge,
 )
 from ui.selection import group_title, page_button, whole_set
 from ui.three_answers import luck, not_yet, three_answers
@@ -85,8 +86,8 @@ _CURVES = "ttm-metrics"  # the figure's key
 _READING = "Accuracy after each iteration; bands are 95 % intervals, dotted lines chance levels."
 # Matchings at random, memorised: a chance level of GroupScore far below its curve flattered it.
 CHANCE = (
-    "Chance levels are those of scores at random; once a model has memorised its matchings, GroupScore's is that of "
-    "GroupMatch."
+    "Chance levels are those of scores at random. Of GroupScore, "
+    f"{without_knowledge('the chance level of GroupMatch')}."
 )
 _WAITING = (
     "The first point of the curves, the accuracy before training, appears when all groups have been scored."

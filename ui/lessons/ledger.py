@@ -15,8 +15,10 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from ui.export import chart
+from ui.formatting import unbroken
 from ui.ledger import CONTROL_LABELS, draw, points_text, shipped_record
 from ui.lessons import elements
+from ui.runs import without_knowledge
 
 SET = "scenes/attribute-swap~tinted"
 BOTH = (GROUP_SCORE, GROUP_MATCH)
@@ -55,8 +57,8 @@ def show() -> None:
         f"Before: {metric_line(score)}.  \nAfter training on random matchings: {metric_line(drawn[GROUP_SCORE])}.  \n"
         f"GroupMatch changes by {points_text(row)}.\n\nThe frozen model prefers one caption for both images of "
         "most groups, so GroupScore's test fails whatever is right; to learn *any* matchings takes that preference "
-        "away. **A GroupScore that rises up to its chance level needs no knowledge**: "
-        f"{_memorised(drawn)} So the gain is counted by "
+        "away. **A GroupScore that rises up to its chance level needs no knowledge.** "
+        f"{_memorised(drawn)}So the gain is counted by "
         "GroupMatch below, and set beside what training on labels that know nothing gains."
     )
     compare_models(record)
@@ -92,6 +94,18 @@ def _outcome(before: Estimate, after: Estimate) -> str:
     if after.low <= before.high:
         return OPTIONS[0]
     return OPTIONS[2] if after.low > after.chance else OPTIONS[1]
+
+
+def _memorised(drawn: Mapping[str, Estimate]) -> str:
+    """Why GroupScore ends there after random matchings, and what it may reach so: of memorised ones as many are right
+    as GroupMatch's chance level says. "" where it reached that."""
+    after, level = drawn[GROUP_SCORE], drawn[GROUP_MATCH].chance
+    if after.high >= level:
+        return ""
+    return unbroken(
+        f"Here it is {_pct(after.value)} %, as the random matchings were mostly not memorised; "
+        f"{without_knowledge(f'{_pct(level)} %')}. "
+    )
 
 
 def compare_models(record: Mapping[str, Any]) -> None:
