@@ -1542,8 +1542,33 @@ def test_where_all_of_the_prior_removed_harms_the_page_says_that_rare_sentences_
     assert debias_alpha._rare_choices(study, 1.0) == (40, 30)
     said = debias_alpha._why_harm(study, "text_score")
     assert "40 times; 30 of these are" in said and said.endswith("against 0 of 10 at α = 0.")
+    short = debias_alpha._which_sentences_win(study, "text_score")
+    assert short.startswith("At α = 0 too common sentences win, at α = 1 too rare ones: ")
+    assert short.endswith("in 0 of 10 mistakes, then in 30 of 40.")
     gains = AlphaStudy(-scores[:, None], -prior, np.zeros((50, 1), int), study.ids)
     assert debias_alpha._why_harm(gains, "text_score") == ""
+    assert debias_alpha._which_sentences_win(gains, "text_score") == ""
+
+
+def test_that_common_and_then_rare_sentences_win_is_in_sight_where_the_popover_has_it(app, monkeypatch):
+    """It stood in the popover “How sure is that?” alone. The few groups of these tests do not prove that it harms."""
+    assert "sentences win" not in text(app(set=FIRST))
+    monkeypatch.setattr("ui.debias_alpha._common_then_rare", lambda *_: ((10, 3), (40, 30)))
+    test = app(set=FIRST)
+    said = [each.value.replace("\N{NO-BREAK SPACE}", " ").replace("\u2060", "") for each in test.caption]
+    (line,) = [each for each in said if "too common sentences win" in each]
+    assert line.endswith("the false caption is the rarer one as text in 3 of 10 mistakes, then in 30 of 40.")
+
+
+def test_a_set_that_is_not_solved_blind_by_design_leads_to_one_that_is(app):
+    """“By design” stood alone. word-order is the one set whose stored blind scores say “solved”."""
+    test = app(view="Without the image", set="scenes/left-right")
+    (way,) = [each for each in test.button if each.label.startswith("Where it can be solved")]
+    assert way.label == "Where it can be solved: word-order"
+    there = way.click().run()
+    assert not there.exception and there.selectbox(key="set").value == "scenes/word-order"
+    assert "can be solved without the image" in " ".join(each.value for each in there.error)
+    assert not [each for each in there.button if each.label.startswith("Where it can be solved")]
 
 
 def test_the_default_page_leads_to_where_alpha_helps_more(app):

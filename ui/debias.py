@@ -7,6 +7,7 @@ import shlex
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pandas as pd
 import streamlit as st
 
 from core.base import public_mode
@@ -362,6 +363,16 @@ def _study(key: tuple, _evaluation: Any, _prior: Prior) -> AlphaStudy:
 def blind_models() -> list[str]:
     """Built-in scores that no image has a part in."""
     return [name for name, kind in scorer_names().items() if not KINDS[kind].reads_image]
+
+
+@cache
+def solved_blind(model: str) -> list[str]:
+    """The built-in sets that a text-only model solves, by its stored scores."""
+    path = assets() / "results" / "alpha.csv"
+    if not path.is_file():
+        return []
+    table = pd.read_csv(path)
+    return [*table[(table.model == model) & (table.setting == "blind: solved")].benchmark.unique()]
 
 
 def tokens(model: str, image: ImageRef, caption: str) -> TokenView:

@@ -153,6 +153,8 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     best = study.best(metric)
     if edge := _edge_text(best.value, best.intervals):
         notes.caption(unbroken(edge))
+    if wins := _which_sentences_win(study, metric):
+        notes.caption(unbroken(wins))
     index = _one_group(study, groups, alpha, metric, matrices)
     # Open or not, it stays so while alpha moves: its label has no alpha in it.
     with st.expander("Every metric at this α", key="every-metric"):
@@ -487,16 +489,36 @@ def _shortcuts(study: AlphaStudy, metric: str) -> dict[str, float]:
 
 def _why_harm(study: AlphaStudy, metric: str) -> str:
     """Where all of the prior removed harms, and makes rare sentences win, that it does, as counts; else ""."""
-    if _harm(study, metric) is None or study.truth.shape[1] != study.shape[0]:
+    found = _common_then_rare(study, metric)
+    if found is None:
         return ""
-    (wrong, rare), (wrong_all, rare_all) = (_rare_choices(study, alpha) for alpha in (0.0, 1.0))
-    if 2 * rare >= wrong or 2 * rare_all <= wrong_all:
-        return ""
+    (wrong, rare), (wrong_all, rare_all) = found
     return (
         f"**Why does all of it harm?** It makes rare sentences win. At α = 1 a false caption is ahead of an image’s "
         f"own or level with it {counted(wrong_all, 'time')}; {rare_all} of these are less likely as text than the true "
         f"one, against {rare} of {wrong} at α = 0."
     )
+
+
+def _which_sentences_win(study: AlphaStudy, metric: str) -> str:
+    """The same in a sentence that is in sight: why neither end of the slider is best; "" where it is not so."""
+    found = _common_then_rare(study, metric)
+    if found is None:
+        return ""
+    (wrong, rare), (wrong_all, rare_all) = found
+    return (
+        f"At α = 0 too common sentences win, at α = 1 too rare ones: the false caption is the rarer one as text in "
+        f"{rare} of {counted(wrong, 'mistake')}, then in {rare_all} of {wrong_all}."
+    )
+
+
+def _common_then_rare(study: AlphaStudy, metric: str) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """`_rare_choices` at alpha 0 and 1 where all of the prior removed harms, and most mistakes turn from captions that
+    are common as text to rare ones; else None."""
+    if _harm(study, metric) is None or study.truth.shape[1] != study.shape[0]:
+        return None
+    (wrong, rare), (wrong_all, rare_all) = found = (_rare_choices(study, 0.0), _rare_choices(study, 1.0))
+    return None if 2 * rare >= wrong or 2 * rare_all <= wrong_all else found
 
 
 def _rare_choices(study: AlphaStudy, alpha: float) -> tuple[int, int]:

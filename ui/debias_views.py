@@ -28,19 +28,21 @@ from core.metrics.groups import IMAGE_TO_TEXT, METRICS, TEXT_SCORE, TEXT_TO_IMAG
 from core.metrics.statistics import Clusters
 from ui.debias import (
     CAPTIONER,
+    PAGE,
     DebiasInputs,
     alpha_command,
     blind_models,
     open_group_in_view,
     shipped_retrieval,
+    solved_blind,
     tokens,
 )
-from ui.debias_alpha import _alpha_at, scenario_text
+from ui.debias_alpha import _alpha_at, _is_of_a_built_in_set, scenario_text
 from ui.export import bars_note, chart, export_section, measured_name
 from ui.formatting import exact_differences_once, interval_text, p_text, true_minus, wide_table
 from ui.images import image_tags
 from ui.loaders import evaluate
-from ui.selection import group_line, model_said, pick_group, set_state
+from ui.selection import group_line, model_said, page_button, pick_group, set_state
 from ui.uploads import PREFIX
 
 if TYPE_CHECKING:
@@ -184,6 +186,8 @@ def blind_view(selection: Selection) -> None:
         check.verdict, st.success
     )
     show(escape_markdown(check.explain(model, selection.groups.shape)), icon=":material/visibility_off:")
+    if check.verdict == "design" and _is_of_a_built_in_set():
+        _offer_solved(model)
     rows = {model: check.metrics, model_said(selection.model): evaluate(selection).metrics}
     data = plots.bars_data(rows, (METRIC, TEXT_SCORE, *headline_metrics(check.metrics)))
     first = data.metrics.index(METRIC)
@@ -207,6 +211,19 @@ def blind_view(selection: Selection) -> None:
         title=selection.description,
         note=bars_note(data.metrics),
     )
+
+
+def _offer_solved(model: str) -> None:
+    """From a set that no text-only model can solve the way to one that this model solves, as its stored scores say."""
+    solved = solved_blind(model)
+    if solved:
+        page_button(
+            f"Where it can be solved: {solved[0].rpartition('/')[2]}",
+            PAGE,
+            {"set": solved[0], "view": "Without the image", "blind": model},
+            icon=":material/arrow_forward:",
+            key="where-solved-blind",
+        )
 
 
 # --- word by word ------------------------------------------------------------------------------------------------
