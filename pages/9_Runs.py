@@ -36,10 +36,10 @@ from core.exchange.run_pairs import (
     _ADAPTED,
     _NO_SHARED_SEED,
     _SCORED,
+    _controls_said,
     _ends_by_seed,
     _groups_of,
     _main_metric,
-    _no_metric_in_common,
     _one_within,
     _other_groups,
     _outcomes,
@@ -53,7 +53,6 @@ from core.exchange.run_table import (
     _Ends,
     _ends_of,
     _groups_said,
-    _itself,
     _Result,
     _runs_frame,
     _seeds_said,
@@ -142,7 +141,7 @@ def row(
         SCORE_GAIN: gain_text(gained.get(labels[metrics.GROUP_SCORE])),
         "before": "–" if main is None else before_text(began.get(("", main))),
         "result": "–" if main is None else result_text(sweep, ends, main),
-        "curve": [] if main is None else curve([_itself(first.kind, each) for each in steps], main),
+        "curve": [] if main is None else curve(steps, main),
         "time": duration(sum(seconds)) if seconds else "–",
         "seed": _seeds_said([seed_of(run) for run in sweep.runs]),
         "set": first.config.get("benchmark", ""),
@@ -642,7 +641,8 @@ def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Seque
             st.session_state[f"tick-{sweep.id}"] = sweep.id in chosen
             st.checkbox(f"Choose {escape_markdown(name)}", key=f"tick-{sweep.id}", on_change=tick, args=(sweep.id,),
                         label_visibility="collapsed")  # fmt: skip
-            st.markdown("No result yet" if said["result"] == "–" else escape_markdown(said["result"]))
+            none = "Several trainings, on its page" if is_controls(sweep) else "No result yet"
+            st.markdown(none if said["result"] == "–" else escape_markdown(said["result"]))
             if said["gain"] != "–":
                 st.markdown(f"{said['metric']} gain **{escape_markdown(said['gain'])}** points")
             st.caption("  \n".join(escape_markdown(line) for line in of if line))
@@ -711,9 +711,10 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
 
 def with_letters(frame: pd.DataFrame, sweeps: Mapping[str, SeedGroup], ticked: Sequence[str]) -> pd.DataFrame:
     """The table with the letter of each run that is compared, where several are."""
-    if not 2 <= len(ticked) <= len(LETTERS):
+    compared = [sweeps[name] for name in ticked if not is_controls(sweeps[name])]
+    if not 2 <= len(compared) <= len(LETTERS):
         return frame
-    letters = zip((each.id for each in by_age([sweeps[name] for name in ticked])), LETTERS, strict=False)
+    letters = zip((each.id for each in by_age(compared)), LETTERS, strict=False)
     return frame.assign(letter=frame["id"].map(dict(letters)).fillna(""))
 
 
@@ -743,7 +744,13 @@ def _what_to_tick(count: int, of: int) -> str:
 def by_age(runs: Sequence[SeedGroup]) -> list[SeedGroup]:
     """Runs in the order of their letters: A is the oldest, so that B minus A is what a later one gained; the other way
     round where they are swapped."""
-    return sorted(runs, key=lambda sweep: sweep.created, reverse=bool(st.session_state.get("swapped")))
+    found = sorted(runs, key=lambda sweep: sweep.created, reverse=bool(st.session_state.get("swapped")))
+    return sorted(found, key=is_controls)  # which have no letter
+
+
+def is_controls(sweep: SeedGroup) -> bool:
+    """Whether this is a run with its controls: several trainings, which are never compared as one result."""
+    return bool(_controls_said(sweep.runs[0]))
 
 
 def comparable(first: SeedGroup, second: SeedGroup, results: Mapping[str, str]) -> str:
@@ -793,6 +800,9 @@ def page_of(sweep: SeedGroup) -> tuple[str, dict[str, str]]:
 
 def pick_second(sweep: SeedGroup, others: Sequence[SeedGroup], results: Mapping[str, str]) -> None:
     """Tick a second run, so that the two are compared; those with which there is a paired test come first."""
+    if is_controls(sweep):
+        return
+    others = [each for each in others if not is_controls(each)]
     said = {each.id: comparable(sweep, each, results) for each in others if each.id != sweep.id}
     order = sorted((each for each in others if each.id in said), key=lambda each: said[each.id] != PAIRED)
     names = {name: f"{label} · {said[name]}" for name, label in shared.labels_in_list(order).items()}
@@ -1151,6 +1161,17 @@ class _Shown(NamedTuple):
 NOTHING = _Shown({}, {}, "")
 
 
+def beside(chosen: Sequence[SeedGroup], has_header: bool) -> None:
+    """Of each run of controls among the ticked ones what it is, and the way to its page: it is compared with none."""
+    for n, sweep in enumerate(filter(is_controls, chosen)):
+        if not (has_header or n):
+            st.header(COMPARED, anchor=anchor(COMPARED))
+        st.markdown(_controls_said(sweep.runs[0]))
+        page, state = page_of(sweep)
+        button: dict[str, Any] = {"icon": ":material/balance:", "key": f"controls-{sweep.id}"}
+        ui.page_button("Open the controls", page, state, **button)
+
+
 def overlay(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     """The curves of three runs and more laid over each other, the uppermost as A; what of it can be taken away."""
     st.header(COMPARED, anchor=anchor(COMPARED))
@@ -1434,7 +1455,7 @@ def no_curves(pair: _Pair) -> str:
         return (
             "There is no common curve of these two, and no paired test: the page Retrieval has those of each."
         )
-    return _no_metric_in_common(pair.sides)
+    return pair._refusal
 
 
 def with_intervals(data: plots.TTMData, sweep: SeedGroup, count: int | None = None) -> plots.TTMData:
@@ -1647,7 +1668,9 @@ def page() -> None:
     chosen = choose(frame, {sweep.id: sweep for sweep in sweeps})
     with cards:
         newest_cards(frame, sweeps, [sweep.id for sweep in chosen])
-    if line := _what_to_tick(len(chosen), len(frame)):  # after the cards, which would push it down
+    results = [sweep for sweep in chosen if not is_controls(sweep)]
+    is_told = len(results) > 1 or len(results) == len(chosen)
+    if is_told and (line := _what_to_tick(len(results), len(frame))):  # after the cards, which would push it down
         st.caption(line)
     actions(chosen, store, sweeps, dict(zip(frame["id"], frame["result"], strict=True)))
     runs = [run for sweep in sweeps for run in sweep.runs]
@@ -1655,16 +1678,18 @@ def page() -> None:
         st.fragment(watch, run_every=2.0)(states(runs))
     shown = NOTHING
     with first if is_linked(chosen) else st.container():
-        if len(chosen) == 2:
-            shown = compare(chosen, store)
-        elif 2 < len(chosen) <= len(LETTERS):
-            shown = overlay(chosen, store)
+        if len(results) == 2:
+            shown = compare(results, store)
+        elif 2 < len(results) <= len(LETTERS):
+            shown = overlay(results, store)
+        if len(chosen) > 1:
+            beside(chosen, has_header=1 < len(results) <= len(LETTERS))
     with st.container(horizontal=True):
         of = f"-{pair_name([sweep.id for sweep in by_age(chosen)])}" if len(chosen) == 2 else ""
         more, then = partial(taken_away, shown.tables, of), partial(run_archives, by_age(chosen))
         title = "; ".join(
             f"{letter}: {shared.group_label(sweep)}"
-            for letter, sweep in zip(LETTERS, by_age(chosen), strict=False)
+            for letter, sweep in zip(LETTERS, by_age(results), strict=False)
         )
         numbers = partial(numbers_of, sweeps, steps)
         files: dict[str, Any] = {

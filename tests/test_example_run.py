@@ -6,11 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from driving import button, fine, text
+from typer.testing import CliRunner
 
+from core.base.errors import InputError
 from core.base.paths import assets
+from core.cli import app as command
 from core.cola.forgetting import cached_table, unadapted_sets
 from core.datasets import load
 from core.exchange.example import ARCHIVE, EXAMPLE, _shipped_with, example_run
+from core.exchange.run_pairs import _ends_now, _Pair
+from core.exchange.run_report import _report_of_runs
 from core.metrics.evaluation import Evaluation
 from core.papers import table_plan
 from core.runs.engine import runs_that_count
@@ -19,10 +24,11 @@ from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 from core.ttm.run import adaptation
+from core.ttm.seeds import SeedGroup
 from core.ttm.time_left import expected_seconds
 from ui.ttm_shifts import _iterations, measured_before
 
-TTM = "pages/4_Test-Time_Matching.py"
+TTM, RUNS = "pages/4_Test-Time_Matching.py", "pages/9_Runs.py"
 
 
 def test_it_is_finished_complete_and_small(tmp_path):
@@ -212,3 +218,29 @@ def test_the_address_of_a_run_names_no_other_set(app):
         "scenes/swap",
         "builtin/siglip",
     ]
+
+
+def test_the_controls_are_never_compared_as_one_result(app):
+    """They are 8 trainings of 10 iterations, the last of them the run once more: “the same result in every group”,
+    it said, and their list's row had the run's own gain and one curve of 80 iterations."""
+    store = RunStore()
+    run = example_run(store)
+    (controls,) = _shipped_with(store, run)
+    test = fine(app(RUNS, runs=f"{run.id},{controls.id}"))
+    said = text(test)
+    assert "Controls of TTM: 8 trainings of 10 iterations each" in said
+    assert "they stand beside a TTM run, not against it" in said
+    assert "same result" not in said and "B − A" not in said and not test.get("plotly_chart")
+    row = test.dataframe[0].value.set_index("kind").loc["Controls of TTM, the example that ships"]
+    assert (row["gain"], row["result"], list(row["curve"])) == ("–", "–", [])
+    button(test, "Open the controls").click()
+    assert fine(test.run()).session_state["run"] == controls.id
+    both = [SeedGroup(each.id, [each]) for each in (run, controls)]
+    with pytest.raises(InputError, match=r"8 trainings of 10 iterations.*beside a TTM run"):
+        _report_of_runs(both, store)
+    pair = _Pair.of(*both, store, lambda of: _ends_now(of, store))
+    assert not pair.measured and not pair.tested
+    result = CliRunner().invoke(command, ["runs", "compare", run.id, controls.id])
+    assert result.exit_code and "beside a TTM run" in str(result.exception or result.output)
+    listed = CliRunner().invoke(command, ["runs", "list"]).output
+    assert next(line for line in listed.splitlines() if line.startswith(controls.id)).endswith("–")

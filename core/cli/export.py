@@ -36,7 +36,7 @@ from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
 from core.exchange.groups import export_groups
 from core.exchange.layouts import FORMATS, LAYOUTS, Adapted, Result, layout_table, published
 from core.exchange.report import evaluate_all
-from core.exchange.run_table import _ADAPTED as _ADAPTED_KINDS
+from core.exchange.run_pairs import _controls_said
 from core.exchange.run_table import _groups_said, _settings_said
 from core.exchange.runs import _export_group, export_run
 from core.exchange.seeds import SeedResult
@@ -45,7 +45,7 @@ from core.metrics.groups import GROUP_MATCH
 from core.rejudge import write_results
 from core.runs.store import RunStore
 from core.ttm.defaults import absolute_name
-from core.ttm.run import AdaptationRun, adaptation
+from core.ttm.run import RUNS, AdaptationRun, adaptation
 from core.ttm.seeds import final_values, group_runs
 
 if TYPE_CHECKING:
@@ -338,7 +338,9 @@ def _of_run(name: str, models: list[str] | None, benchmarks: list[str] | None, s
     """
     store = RunStore()
     runs = group_runs(store, name) if name.startswith("g-") else [store.get(name)]
-    if runs[0].kind not in _ADAPTED_KINDS:
+    if said := _controls_said(runs[0]):
+        raise InputError(f"{name} is not one result. {said}")
+    if runs[0].kind not in RUNS:
         raise InputError(f"{name} adapted nothing, it is of the kind {runs[0].kind}; name a run of ttm.")
     steps = [store.steps(run.id) for run in runs]
     final = final_values(steps, [run.config for run in runs])

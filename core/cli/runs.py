@@ -27,7 +27,7 @@ from core.exchange.run_gains import (
     _metric_label,
     _no_gain_said,
 )
-from core.exchange.run_pairs import _ends_now, _groups_of, _main_metric, _no_metric_in_common, _Pair
+from core.exchange.run_pairs import _ends_now, _groups_of, _main_metric, _Pair
 from core.exchange.run_table import (
     _groups_said,
     _model_said,
@@ -331,7 +331,7 @@ def _compare(
     both = SeedGroup.named(store, a), SeedGroup.named(store, b)
     pair = _Pair.of(*both, store, partial(_ends_now, store=store, others=both))
     if not pair.measured:
-        raise InputError(f"{a} and {b} cannot be compared. {_no_metric_in_common(pair.sides)}")
+        raise InputError(f"{a} and {b} cannot be compared. {pair._refusal}")
     if as_json:
         show_json(pair.record())
         return

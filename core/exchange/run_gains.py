@@ -16,7 +16,7 @@ from core.cola.run import StrategyRun
 from core.cola.tasks import BUILTIN, IMAGES
 from core.exchange._run_groups import _RunGroups
 from core.exchange.run_pairs import _evaluations_on, _main_metric, _Pair
-from core.exchange.run_table import _ADAPTED, _complete, _Ends, _ends_of, _itself, _Key
+from core.exchange.run_table import _complete, _Ends, _ends_of, _Key
 from core.exchange.seeds import SeedResult
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import description_of
@@ -26,7 +26,7 @@ from core.runs.store import Run, RunStore
 from core.scorers.cola_config import GROUP_RESULTS, KIND
 from core.scoring.retrieval import first_images
 from core.ttm.records import SeedChange, changes
-from core.ttm.run import adaptation
+from core.ttm.run import RUNS, adaptation
 from core.ttm.seeds import SeedGroup, seed_of
 
 if TYPE_CHECKING:
@@ -89,13 +89,12 @@ def _metric_label(name: str) -> str:
 
 
 def _trained_ends(sweep: SeedGroup, steps: Sequence[_Records]) -> list[tuple[Run, int]]:
-    """The complete seeds of a run that trains, each with its last iteration; [] where one of them trained nothing."""
+    """The complete seeds of a run that trains, each with its last iteration; [] where one of them trained nothing,
+    and of a ledger, which is several trainings."""
     kind = sweep.runs[0].kind
-    if kind not in (*_ADAPTED, KIND):
+    if kind not in (*RUNS, KIND):
         return []
-    ends = [
-        (sweep.runs[i], int(_itself(kind, steps[i])[-1]["iteration"])) for i in _complete(sweep.runs, steps)
-    ]
+    ends = [(sweep.runs[i], int(steps[i][-1]["iteration"])) for i in _complete(sweep.runs, steps)]
     return ends if all(last for _, last in ends) else []
 
 

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
     from core.groups import GroupSet
 
-_ADAPTED = (*RUNS, LedgerRun.kind)
+_ADAPTED = (*RUNS,)  # a ledger is several trainings: `_controls_said`
 _SCORED = (*_ADAPTED, EvaluationRun.kind)  # the kinds of run that leave the scores of every group
 # `Comparison.over_seeds` takes run i of A and of B for one draw; of unlike seeds that order would be made up.
 _NO_SHARED_SEED = (
@@ -132,6 +132,12 @@ class _Pair(NamedTuple):
     def groups_line(self) -> str:
         """That the two have different groups, or on which that both have they are compared; "" of the same groups."""
         return self.other_groups or (self.in_common.line if self.in_common is not None else "")
+
+    @property
+    def _refusal(self) -> str:
+        """Why the two have nothing that is compared, where `measured` is empty."""
+        beside = filter(None, (_controls_said(sweep.runs[0]) for sweep in self.runs))
+        return next(beside, "") or _no_metric_in_common(self.sides)
 
     @property
     def _shared(self) -> list[int]:
@@ -636,6 +642,18 @@ def _main_metric(ends: _Ends) -> str | None:
     """The metric that a run is about; None where it has none that is known here."""
     known = (metrics.GROUP_MATCH, COLA_MAP, *metrics.METRICS, *metrics.GLOBAL)
     return next((name for name in known if ("", name) in ends.after), None)
+
+
+def _controls_said(run: Run) -> str:
+    """What a ledger is, which is no result of its own and so compared with none; "" of any other run."""
+    if run.kind != LedgerRun.kind:
+        return ""
+    job = adaptation(run.config)
+    each = job.settings.iterations
+    return (
+        f"Controls of TTM: {counted(job.total // each, 'training')} of {counted(each, 'iteration')} each, the last of "
+        "them TTM itself, the others on other pseudo-labels or groups; they stand beside a TTM run, not against it."
+    )
 
 
 def _no_metric_in_common(sides: Sequence[_Ends]) -> str:

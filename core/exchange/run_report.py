@@ -14,7 +14,7 @@ from core.base.text import _exact_differences
 from core.exchange.layouts import _with_raised_powers
 from core.exchange.report import ReportSection, report_html, report_page
 from core.exchange.run_gains import _evaluations, _gain_line, _gains_in_common, _Measured, _trained_ends
-from core.exchange.run_pairs import _ends_now, _groups_of, _no_metric_in_common, _other_groups, _Pair
+from core.exchange.run_pairs import _ends_now, _groups_of, _other_groups, _Pair
 from core.exchange.run_table import _pair_said, _settings_said
 from core.exchange.seeds import SeedResult
 from core.figures.svg import _curves_svg
@@ -37,7 +37,7 @@ def _report_of_runs(runs: Sequence[SeedGroup], store: RunStore, **shown: Any) ->
     first, second = runs
     pair = _Pair.of(first, second, store, partial(_ends_now, store=store, others=(first, second)))
     if not pair.measured:
-        raise InputError(f"{first.id} and {second.id} cannot be compared. {_no_metric_in_common(pair.sides)}")
+        raise InputError(f"{first.id} and {second.id} cannot be compared. {pair._refusal}")
     if pair.ends and pair.in_common is None:
         return _of_two_results(pair, shown)
     return _report_of_pair(pair, store)

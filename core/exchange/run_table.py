@@ -1,7 +1,8 @@
 """Runs in a table: how many groups each had, its settings, its results as text and as numbers, and how two differ.
 
 A row is a run, or the seeds of one. The result is the last iteration's, of seeds the mean over those that are complete;
-of a ledger that of the run itself, of a strategy of Cola that on the test queries where they have been measured.
+of a strategy of Cola that on the test queries where they have been measured. A ledger, which is several trainings, has
+none.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from core.metrics.statistics import Comparison, Estimate
 from core.runs.store import Run
 from core.scorers.cola_config import KIND, AdaptConfig
 from core.ttm.config import SimpleMatchConfig, TTMConfig, _whole_thresholds
-from core.ttm.run import ITSELF, RUNS, LedgerRun, _end, adaptation
+from core.ttm.run import RUNS, LedgerRun, _end, adaptation
 from core.ttm.seeds import SeedGroup, seed_of, spread
 
 _Records = Sequence[Mapping[str, Any]]  # of the iterations of a run
@@ -314,18 +315,14 @@ def _is_over(run: Run, records: _Records) -> bool:
 
 
 def _judged(kind: str, steps: Sequence[_Records]) -> tuple[str, list[list[Mapping[str, Any]]]]:
-    """Of Cola the queries that count; and the first and the last record of each run, of a ledger those of the run
-    itself, which is its last."""
+    """Of Cola the queries that count; and the first and the last record of each run; none of a ledger, whose
+    iterations are of several trainings."""
     if kind == KIND:
         queries, ends = _judged_by(steps)
         return queries, [list(records) for records in ends]
-    own = [_itself(kind, records) for records in steps]
-    return "", [[*records[:1], *records[1:][-1:]] for records in own]
-
-
-def _itself(kind: str, records: _Records) -> list[Mapping[str, Any]]:
-    """The records of a run; of a ledger without those of its controls."""
-    return [r for i, r in enumerate(records) if kind != LedgerRun.kind or not i or r.get("control") == ITSELF]
+    if kind == LedgerRun.kind:
+        return "", []
+    return "", [[*records[:1], *records[1:][-1:]] for records in steps]
 
 
 def _ends_of(
