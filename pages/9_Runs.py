@@ -74,7 +74,7 @@ from ui.export import csv_button, pair_name
 from ui.formatting import anchor, true_minus
 from ui.gains import MAP, gain_text, gains
 from ui.metric_cards import table_or_cards
-from ui.run_names import COLA, SHIPS, kind_of_run
+from ui.run_names import COLA, SHIPS, called, cut_within, given_name, kind_of_run
 from ui.selection import switch_page
 from ui.sweep import draw_sweeps
 from ui.ttm_sweep import estimates_over_seeds, spread, with_interval_of_means
@@ -145,7 +145,8 @@ def row(
         "time": duration(sum(seconds)) if seconds else "–",
         "seed": _seeds_said([seed_of(run) for run in sweep.runs]),
         "set": first.config.get("benchmark", ""),
-        "name": sweep.given_name,
+        "name": given_name(sweep),
+        "called": called(sweep),
         "model": "/".join(Path(first.config.get("model", "")).parts[-2:]),
         "settings": "",
         "kind": kind_of_run(first),
@@ -312,8 +313,8 @@ COLUMNS: dict[str, Any] = {
     "set": st.column_config.TextColumn(
         "run",
         width=164,
-        help="The set, and where several runs have it what tells them apart: model, groups, seed or time. Without "
-        "`scenes/`, which the built-in sets’ names begin with; “All columns” has the whole name.",
+        help="The name that somebody gave it, else set, method and seed; after it what tells apart runs that are "
+        "called alike: model, groups, settings or time. “All columns” has the whole name of the set.",
     ),
     "groups": st.column_config.TextColumn(
         width=90,
@@ -331,8 +332,8 @@ COLUMNS: dict[str, Any] = {
     "GroupMatch before": st.column_config.TextColumn(width=230),
     "started": st.column_config.DatetimeColumn(width=150, format="D MMM YYYY, HH:mm"),
 }
-_LETTERS = {"set": 29, "model": 14}  # that a column has room for on a laptop
-_LEAST = 14  # letters of a set's name: `left-right` stood there as `left…ght`
+_LETTERS = {"set": 40, "model": 14}  # that a column has room for on a laptop
+_APART = 22  # letters of what tells a run apart from others of its name: the settings have the rest
 _ROOM = 1366 - 40 - 15 - 35  # pixels of the columns on a laptop, without margins, scroll bar, ticks and frame
 _PADDING = 17  # of a cell
 _SETTINGS = 190  # pixels of the settings, where other columns ask for room
@@ -398,8 +399,10 @@ def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
             short[name] = short[name].str.replace(f", chance {chance}", "", regex=False)
     if (frame[SCORE] == "–").all():
         short = short.drop(columns=SCORE)
-    if "settings" in short:  # the usual kind says least, and what differs stood behind it, cut
-        short["settings"] = short["settings"].str.removeprefix("TTM · ")
+    if "settings" in short:  # what the name says, too, took the room of what differs
+        short["settings"] = [
+            _without_words(*each) for each in zip(short["settings"], short["set"], strict=True)
+        ]
     if "model" in short:
         short["model"] = [_cut(name, _LETTERS["model"]) for name in short["model"]]
     once = [name for name in _SAID_ONCE if _is_shared(frame, name)]
@@ -421,6 +424,12 @@ def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
         widths["settings"] = max(widths["settings"] + left, _needed(short[:0], "settings"))
         short["settings"] = [_cut_at(said, widths["settings"] - _PADDING) for said in short["settings"]]
     return short.assign(set=marked(frame, short["set"])), widths
+
+
+def _without_words(said: str, name: str) -> str:
+    """Settings without those that a run's name has."""
+    parts = (", ".join(word for word in part.split(", ") if word not in name) for part in said.split(" · "))
+    return " · ".join(filter(None, parts))
 
 
 def _is_shared(frame: pd.DataFrame, name: str) -> bool:
@@ -466,28 +475,12 @@ def _cut(name: str, most: int) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
-def _cut_within(name: str, most: int) -> str:
-    """A name without its middle where it is too long: files of one kind begin alike, and differ at their ends."""
-    if len(name) <= most:
-        return name
-    head = most // 2
-    return f"{name[:head]}…{name[head + 1 - most :]}"
-
-
 def begun(frame: pd.DataFrame) -> list[str]:
-    """What each row begins with, on a phone all that is in sight of it: the name that it was given, else the set,
-    without `scenes/`; and where several have it what tells them apart. A name that one run is given changes nothing of
-    the others of its set, which keep what they had."""
-    given = frame["name"] if "name" in frame else pd.Series("", frame.index)
-    of_set, of_name = _ends_apart(frame, frame["set"]), _ends_apart(frame, given)
-    ends = [named if name else own for name, named, own in zip(given, of_name, of_set, strict=True)]
-    is_one_set = len(frame) > 1 and frame["set"].nunique() == 1  # which the line below the table says
-    names = given.where(given != "", "" if is_one_set else frame["set"].str.removeprefix("scenes/"))
+    """What each row begins with: what the run is called whatever stands beside it, and behind that what tells it apart
+    from those that are called alike."""
     return [
-        _cut_within(name, max(_LETTERS["set"] - len(end) - 3 * bool(end), _LEAST)) + f" · {end}" * bool(end)
-        if name
-        else end
-        for name, end in zip(names, ends, strict=True)
+        f"{cut_within(name, _LETTERS['set'])} · {end}" if end else cut_within(name, _LETTERS["set"])
+        for name, end in zip(frame["called"], _ends_apart(frame, frame["called"]), strict=True)
     ]
 
 
@@ -503,12 +496,10 @@ def _ends_apart(frame: pd.DataFrame, called: pd.Series) -> list[str]:
         rows = np.flatnonzero(called == name)
         if len(rows) < 2:
             continue
-        known = [[_cut(list(way)[row], 20) for row in rows] for way in ways]
+        known = [[_cut(list(way)[row], _APART) for row in rows] for way in ways]
         if "settings" in frame:
             settings = _without_shared([frame["settings"][row] for row in rows])
-            known.append([_cut(said, 20) for said in settings])
-            also = zip(rows, settings, strict=True)
-            known.append([_cut(f"{groups[row]}, {said}", 24) for row, said in also])
+            known.append([_cut(said, _APART) for said in settings])
         known += _times([frame["started"][row] for row in rows])
         apart = next((each for each in known if len({*each}) == len(each)), _numbered(known[-1]))
         for row, said in zip(rows, apart, strict=True):
@@ -517,16 +508,16 @@ def _ends_apart(frame: pd.DataFrame, called: pd.Series) -> list[str]:
 
 
 def headings(frame: pd.DataFrame) -> list[str]:
-    """What the cards of runs begin with: the given name, or the set without `scenes/`; how many groups where not all,
-    or not as many as another run of that set and model; the settings in which these differ; model and seeds; when it
+    """What the cards of runs begin with: what each is called; how many groups where not all, or not as many as another
+    run of that set and model; the settings in which these differ; model, and seeds of one with a given name; when it
     began, where another one has all of these."""
-    called = frame["set"].str.removeprefix("scenes/")
-    if "name" in frame:
-        called = frame["name"].where(frame["name"] != "", called)
-    seeds = [f"seed{'' if said.isdecimal() else 's'} {said}" for said in frame["seed"]]
     apart = _apart_on_cards(frame, list(zip(frame["set"], frame["model"], strict=True)))
-    parts = zip(called, *apart, frame["model"], seeds, strict=True)
-    found = [" · ".join(filter(None, each)) for each in parts]
+    seeds = [f"seed{'' if said.isdecimal() else 's'} {said}" for said in frame["seed"]]
+    parts = zip(frame["called"], *apart, frame["model"], seeds, strict=True)
+    found = [
+        " · ".join([name, *(_without_words(part, name) for part in rest if part and part not in name)])
+        for name, *rest in parts
+    ]
     return [
         f"{name} · {at:%d %b %H:%M:%S}" if found.count(name) > 1 else name
         for name, at in zip(found, frame["started"], strict=True)
@@ -574,7 +565,10 @@ def every_column(frame: pd.DataFrame) -> list[str]:
     """All columns in the order of the screen: set and result first; and no value twice."""
     after = f"{metrics.METRICS[metrics.GROUP_MATCH].label} after"
     fitting = [name for name in FITTING if name in frame]
-    return [*fitting, *(str(name) for name in frame if name not in (*fitting, after, "letter", "metric"))]
+    return [
+        *fitting,
+        *(str(name) for name in frame if name not in (*fitting, after, "letter", "metric", "called")),
+    ]
 
 
 def shared_chance(frame: pd.DataFrame, column: str) -> str:
@@ -977,7 +971,9 @@ def lettered(chosen: Sequence[SeedGroup]) -> list[str]:
 
 def _with_own(label: str, own: str) -> str:
     """A label of a run, and what sets it apart from others as far as the label does not say that."""
-    return " · ".join([label, *(part for part in own.split(", ") if part not in label)])
+    return " · ".join(
+        [label, *(part for part in own.split(", ") if part.removeprefix("scenes/") not in label)]
+    )
 
 
 def archive_button(run: Run, label: str, where: str = "row") -> None:
@@ -1096,22 +1092,16 @@ def steps_on(
 
 
 def legend(*sweeps: SeedGroup) -> list[str]:
-    """Runs in a figure: by the name that somebody gave one, else by what sets it apart; where two would be called
-    alike, or have other seeds, by that too."""
-    given, apart = [_given_name(sweep) for sweep in sweeps], set_apart(*sweeps)
+    """Runs in a figure: by what each is called in the list, and what sets it apart; one with a given name by that
+    alone, unless two would be called alike, or have other seeds."""
+    given, apart = [given_name(sweep) for sweep in sweeps], set_apart(*sweeps)
     seeds = [seeds_text(sweep) for sweep in sweeps]
     found = []
-    for name, own, seed in zip(given, apart, seeds, strict=True):
+    for name, own, seed, sweep in zip(given, apart, seeds, sweeps, strict=True):
         more = own if given.count(name) > 1 else seed * (len({*seeds}) > 1)
-        called = _cut_within(name, _GIVEN_LETTERS)
-        found.append(", ".join(filter(None, [called, more])) if name else own)
+        cut = cut_within(name, _GIVEN_LETTERS)
+        found.append(", ".join(filter(None, [cut, more])) if name else _with_own(called(sweep), own))
     return found
-
-
-def _given_name(sweep: SeedGroup) -> str:
-    """The name that somebody gave a run; "" of one of a file that is called by it, as all of that file are."""
-    name, is_of_file = sweep.given_name, bool(sweep.runs[0].config.get("embeddings"))
-    return "" if is_of_file and " · embeddings" in name else name
 
 
 def set_apart(*sweeps: SeedGroup) -> list[str]:
@@ -1670,7 +1660,9 @@ def page() -> None:
         newest_cards(frame, sweeps, [sweep.id for sweep in chosen])
     results = [sweep for sweep in chosen if not is_controls(sweep)]
     is_told = len(results) > 1 or len(results) == len(chosen)
-    if is_told and (line := _what_to_tick(len(results), len(frame))):  # after the cards, which would push it down
+    if is_told and (
+        line := _what_to_tick(len(results), len(frame))
+    ):  # after the cards, which would push it down
         st.caption(line)
     actions(chosen, store, sweeps, dict(zip(frame["id"], frame["result"], strict=True)))
     runs = [run for sweep in sweeps for run in sweep.runs]

@@ -86,7 +86,11 @@ def test_the_newest_runs_are_cards_too(app, made):  # noqa: F811
     heads = [test.button(key=f"open-{name}").label.replace("\\", "") for name in frame.index]
     assert len({*heads}) == len(heads)
     for head, (_, row) in zip(heads, frame.iterrows(), strict=True):
-        assert f" · {row['model']} · seed" in head and head.startswith(f"**{row['set'].split(' · ')[0][:8]}")
+        assert (
+            f" · {row['model']}" in head
+            and " · seed" in head
+            and head.startswith(f"**{row['set'].split(' · ')[0][:8]}")
+        )
     style = (ROOT / ".streamlit/style.css").read_text()
     assert "@media (min-width: 641px) {.st-key-newest-runs {display: none;}}" in style
     for name in (made.group, made.simplematch):
@@ -149,7 +153,7 @@ def test_a_run_and_its_seeds_can_have_a_name(app, made):  # noqa: F811
 
 
 def test_a_name_given_to_one_run_changes_nothing_of_the_others(app):
-    """The other row of two was called by its file, cut, once one had a name, and the column “before” was gone."""
+    """The other row of two was called by its file, cut, once one had a name, and a column was gone."""
     rng, store, ids = np.random.default_rng(0), RunStore(), ("g-0123abcd", "g-4567abcd")
     rows, packed = rng.normal(size=(24, 6)), io.BytesIO()
     np.savez(packed, img=rows, cap=rows + rng.normal(size=rows.shape))
@@ -160,15 +164,14 @@ def test_a_name_given_to_one_run_changes_nothing_of_the_others(app):
     table = app(RUNS).dataframe[0]
     columns = list(table.proto.column_order)
     assert dict(zip(table.value["id"], table.value["set"], strict=True)) == {
-        ids[0]: "seeds 0–3",
-        ids[1]: "seeds 0–1",
+        ids[0]: "clip_vit_…ings.npz · TTM · seeds 0–3",
+        ids[1]: "clip_vit_…ings.npz · TTM · seeds 0–1",
     }
-    assert "before" in columns
     CliRunner().invoke(cli, ["runs", "rename", ids[1], "short T3"], catch_exceptions=False)
     test = app(RUNS)
     table = test.dataframe[0]
     assert dict(zip(table.value["id"], table.value["set"], strict=True)) == {
-        ids[0]: "seeds 0–3",
+        ids[0]: "clip_vit_…ings.npz · TTM · seeds 0–3",
         ids[1]: "short T3",
     }
     assert list(table.proto.column_order) == columns
@@ -514,7 +517,7 @@ def test_seeds_by_themselves_have_their_intervals_and_a_paired_test(app, made): 
         and "McNemar" in text(test)
         and len(test.get("plotly_chart")) == 1
     )
-    assert {"A: seed 1", "B: seed 0"} <= {
+    assert {"A: left-right · TTM · seed 1", "B: left-right · TTM · seed 0"} <= {
         *filter(None, drawn(test))
     }  # the upper run is A, however they were ticked: B stood above A
     fine(test.selectbox(key="compared_metric").set_value("group_score").run())
@@ -717,7 +720,11 @@ def test_all_metrics_of_two_runs_are_taken_away_as_csv_latex_and_report(app, mad
         "Holm",
     ):
         assert part in latex
-    assert "A: seed 1" in report and "B: seed 0" in report and "only in the seed" in report
+    assert (
+        "A: left-right · TTM · seed 1" in report
+        and "B: left-right · TTM · seed 0" in report
+        and "only in the seed" in report
+    )
     choose(app(RUNS), made.group, made.simplematch)
     report = given["report"]().decode()  # of several seeds there was none
     assert "McNemar" not in given["latex"]
@@ -1021,7 +1028,10 @@ def test_the_older_of_two_is_a_unless_they_are_swapped(app, made):  # noqa: F811
     """The newest was A, so that B minus A below 0 meant that the older one is worse."""
     test = choose(app(RUNS, together="false"), *made.seeds, swapped=False)
     assert [letters(test)[name] for name in made.seeds] == ["A", "B"]
-    assert {name for name in drawn(test) if name} == {"A: seed 0", "B: seed 1"}
+    assert {name for name in drawn(test) if name} == {
+        "A: left-right · TTM · seed 0",
+        "B: left-right · TTM · seed 1",
+    }
     before = next(each.value for each in test.markdown if "B − A" in each.value)
     test = fine(test.toggle(key="swapped").set_value(True).run())
     assert [letters(test)[name] for name in made.seeds] == ["B", "A"]
@@ -1389,9 +1399,15 @@ def test_the_curves_of_three_runs_lie_over_each_other_with_a_letter_and_a_name_e
 def test_curves_of_two_runs_are_named_by_what_sets_them_apart(app, made):  # noqa: F811
     example_run(RunStore())
     names = drawn(choose(app(RUNS), made.simplematch, EXAMPLE_ID))
-    assert {name for name in names if name} == {"A: once", "B: TTM"}  # the one was given a name
+    assert {name for name in names if name} == {
+        "A: once",
+        "B: left-right · TTM · seed 0",
+    }  # the one was given a name
     names = drawn(choose(app(RUNS, together="false"), *made.seeds))
-    assert {name for name in names if name} == {"A: seed 1", "B: seed 0"}
+    assert {name for name in names if name} == {
+        "A: left-right · TTM · seed 1",
+        "B: left-right · TTM · seed 0",
+    }
 
 
 def test_curves_are_named_by_the_names_that_runs_were_given_and_those_alike_by_what_differs_too(app, made):  # noqa: F811
@@ -1480,7 +1496,9 @@ def test_a_name_too_long_for_its_column_says_that_it_goes_on_and_all_columns_sho
     }
     long = store.create("ttm", f"{config['benchmark']} · {config['model']}", config)
     test = app(RUNS)
-    assert test.dataframe[0].value.set_index("id").loc[long.id, "set"] == "clip_vit_b32_l…embeddings.npz"
+    assert (
+        test.dataframe[0].value.set_index("id").loc[long.id, "set"] == "clip_vit_b…ddings.npz · TTM · seed 0"
+    )
     assert any(each.startswith("left-right · ") for each in test.dataframe[0].value["set"])
     rows = fine(test.toggle(key="columns").set_value(True).run()).dataframe[0].value.set_index("id")
     assert rows.loc[long.id, "set"] == "clip_vit_b32_laion2b_embeddings.npz"
@@ -1498,10 +1516,25 @@ def test_every_row_begins_with_the_set_and_what_tells_it_apart_from_others_of_th
     title = f"scenes/attribute-swap · {MODEL}"
     made_now = [store.create("ttm", title, {**other, "groups": count}).id for count in (24, 60)]
     rows = app(RUNS).dataframe[0].value.set_index("id")["set"]
-    said = [f"attribute-swap · {count} groups" for count in (24, 60)]
+    said = [f"attribute-swap · TTM · seed 0 · {count} groups" for count in (24, 60)]
     assert list(rows[made_now]) == said
     whole = app(RUNS, columns="true").dataframe[0].value.set_index("id")["set"]
     assert {*whole[made_now]} == {"scenes/attribute-swap"}
+
+
+def test_a_run_has_one_name_whatever_stands_beside_it(app, made):  # noqa: F811
+    """It was “left-right”, then “TTM”, then “300 groups, TTM”."""
+    store, config = RunStore(), RunStore().get(made.seeds[0]).config | {"group": None}
+    for name in (run.id for run in store.list()):
+        store.delete(name)
+    one = store.create("ttm", f"{SET} · {MODEL}", config).id
+    name = "left-right · TTM · seed 0"
+    assert app(RUNS).dataframe[0].value.set_index("id").loc[one, "set"] == name
+    for other in (config, {**config, "groups": 60}, {**config, "benchmark": "scenes/swap"}):
+        store.create("ttm", f"{other['benchmark']} · {MODEL}", other)
+        table = app(RUNS).dataframe[0].value.set_index("id")
+        assert table.loc[one, "set"].startswith(name) and "…" not in table.loc[one, "set"]
+        assert "TTM" not in table.get("settings", pd.Series("")).str.cat()  # the name has it
 
 
 def test_runs_of_one_set_and_model_are_headed_by_what_tells_them_apart(app, made):  # noqa: F811
@@ -1614,7 +1647,7 @@ def test_runs_on_files_with_long_names_begin_with_both_ends_of_the_name_and_thei
     for lr in (1e-3, 3e-3):
         store.create("ttm", f"{name} · embeddings", {**config, "ttm": {**config["ttm"], "lr": lr}})
     begun = [each for each in app(RUNS).dataframe[0].value["set"] if each.startswith("clip")]
-    assert begun == ["clip_vit_…ings.npz · lr 0.003", "clip_vit_…ings.npz · lr 0.001"]
+    assert begun == [f"clip_vit_b…ddings.npz · TTM · seed 0 · lr {lr}" for lr in (0.003, 0.001)]
 
 
 def test_a_run_at_work_has_no_gain_yet_and_says_that_it_is_still_running(app, made, capsys):  # noqa: F811
@@ -1676,7 +1709,10 @@ def test_two_runs_of_different_sets_say_so_first_and_are_named_by_their_sets(app
     test = choose(app(RUNS, together="false"), made.seeds[0], other.id)
     (warning,) = (each.value.replace("\\", "") for each in test.warning)
     assert f"different groups, scenes/attribute-swap and {SET}." in warning
-    assert {name for name in drawn(test) if name} == {"A: scenes/attribute-swap", f"B: {SET}"}
+    assert {name for name in drawn(test) if name} == {
+        "A: attribute-swap · TTM · seed 0",
+        "B: left-right · TTM · seed 0",
+    }
 
 
 def test_the_table_of_both_curves_says_which_spread_it_has(made):  # noqa: F811

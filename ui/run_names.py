@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from core.base.errors import InputError
+from core.exchange.run_table import _seeds_said
 from core.runs.store import Run
 from core.ttm.seeds import SeedGroup, seed_of
 from ui.visitor import VisitorStore
@@ -36,6 +37,37 @@ def kind_of_run(run: Run) -> str:
     if run.is_example:
         words.append(SHIPS)
     return ", ".join(words)
+
+
+_LETTERS, _OF_SET = 36, 14  # of a run's name where nobody gave it one; at least so many of its set's
+
+
+def given_name(sweep: SeedGroup) -> str:
+    """The name that somebody gave a run; "" of one of a file that is called by it, as all of that file are."""
+    name, is_of_file = sweep.given_name, bool(sweep.runs[0].config.get("embeddings"))
+    return "" if is_of_file and " · embeddings" in name else name
+
+
+def called(sweep: SeedGroup) -> str:
+    """What a run is called whatever stands beside it: the name that somebody gave it, else set, method and seed:
+    `left-right · TTM · seed 0`."""
+    if name := given_name(sweep):
+        return name
+    first, seeds = sweep.runs[0], _seeds_said([seed_of(run) for run in sweep.runs])
+    words = kind_of_run(first).removesuffix(f", {SHIPS}").replace(" (uses the truth)", "").split(", ")
+    method = ", ".join(word for word in words if word != "embeddings")  # its set, a file, says it
+    ends = [method, f"seed{'s' * (len(sweep.runs) > 1)} {seeds}"]
+    of = str(first.config.get("benchmark") or "").removeprefix("scenes/")
+    room = max(_LETTERS - len(" · ".join(["", *ends])), _OF_SET)
+    return " · ".join(filter(None, [cut_within(of, room), *ends]))
+
+
+def cut_within(name: str, most: int) -> str:
+    """A name without its middle where it is too long: files of one kind begin alike, and differ at their ends."""
+    if len(name) <= most:
+        return name
+    head = most // 2
+    return f"{name[:head]}…{name[head + 1 - most :]}"
 
 
 def run_of(model: str | None) -> Run | None:
