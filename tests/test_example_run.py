@@ -16,6 +16,7 @@ from core.datasets import load
 from core.exchange.example import ARCHIVE, EXAMPLE, _shipped_with, example_run
 from core.exchange.run_pairs import _ends_now, _Pair
 from core.exchange.run_report import _report_of_runs
+from core.exchange.runs import import_run
 from core.metrics.evaluation import Evaluation
 from core.papers import table_plan
 from core.runs.engine import runs_that_count
@@ -93,6 +94,24 @@ def test_its_page_opens_with_three_answers_that_are_measured(app, monkeypatch, p
     assert "Which part of it is knowledge?" in text(test)
     test = fine(button(test, "Back to the run").click().run())
     assert "Beyond luck?" in text(test)
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_a_run_of_ones_own_like_it_has_its_controls(app, monkeypatch, public):
+    """“Beyond controls? Not measured: it takes 8 runs”, of the same set, model, settings and seed."""
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1" if public else "0")
+    store = RunStore()
+    own = import_run(store, ARCHIVE)
+    assert own.id != EXAMPLE_ID
+    test = app(TTM, run=own.id)
+    (line,) = (
+        m.value.replace("\u00a0", " ") for m in test.markdown if m.value.startswith("Beyond controls?")
+    )
+    assert re.search(r"\*\*Yes:\*\* \+\d+\.\d points .+ closest of 5 controls, “No right caption”", line)
+    assert "those of the example that ships" in line
+    assert [run.id for run in store.list()] == [own.id]  # only who opens them has them in the list
+    test = fine(button(test, "Open the controls").click().run())
+    assert "Which part of it is knowledge?" in text(test)
 
 
 def test_a_link_and_a_button_open_it(app, monkeypatch):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -16,12 +18,12 @@ from core.base.errors import InputError
 from core.base.paths import assets
 from core.base.public_mode import is_public
 from core.base.text import _pct, _signed, _signed_range, counted
-from core.exchange.example import _shipped_with
+from core.exchange.example import _controls_config, _import_controls, _shipped_with, example_run
 from core.figures.text import escape_markdown, metric_line
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from core.runs.engine import start
-from core.runs.store import Run, RunStore
+from core.runs.store import _EXAMPLE_CONTROLS_ID, Run, RunStore
 from core.ttm.run import LedgerRun, TTMRun, adaptation
 from core.ttm.time_left import _span, expected_seconds
 from ui.chart_clicks import ChartPoint, clicked_point
@@ -33,6 +35,7 @@ from ui.three_answers import NO, NOT_MEASURED, NOT_PROVEN, YES, Answer
 
 TITLE = "Where does the gain come from?"
 PARTS = "Part by part, and what no part says"
+_OPEN = "Open the controls"
 NOT_IDENTIFIED = (
     "Every part is a difference of two measured figures on the same groups, with its paired 95 % interval over groups; "
     "the trained models are taken as they are, so another seed may move a part by more. What carries over to untouched "
@@ -96,6 +99,9 @@ def controls_answer(store: RunStore, run: Run, of: str = "") -> Answer:
     if there is not None:
         word, said = _beyond(_record(there.id, there.done, there.attempt, there)) if there.done else _UNKNOWN
         return Answer(QUESTION, word, f"{of}{said}", lambda: _open_controls(there))
+    if LedgerRun.read(_controls_config()).key == job.key:
+        word, said = _beyond(_shipped_controls())
+        return Answer(QUESTION, word, f"{of}{said} {_SAME_AS_SHIPPED}", _open_shipped_controls)
     if is_public():
         said = f"{runs}, too many for this server; those of built-in sets are shown where a run is set up."
         return Answer(QUESTION, NOT_MEASURED, said)
@@ -104,6 +110,26 @@ def controls_answer(store: RunStore, run: Run, of: str = "") -> Answer:
     about = "" if seconds is None else f", about {_span(seconds, job.total // job.settings.iterations)} here"
     said = f"{of}it takes {runs}{about}."
     return Answer(QUESTION, NOT_MEASURED, said, lambda: _start_controls(store, run, job))
+
+
+_SAME_AS_SHIPPED = (
+    "Set, model, settings and seed are those of the example that ships, so its controls are these."
+)
+
+
+@st.cache_data(show_spinner=False)
+def _shipped_controls() -> dict[str, Any]:
+    """What the controls that ship measured; nobody's list of runs has them before somebody opens them."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = RunStore(Path(folder))
+        return _record_in(store, _import_controls(store))
+
+
+def _open_shipped_controls() -> None:
+    if st.button(_OPEN, icon=":material/balance:", help=CONTROLS):
+        example_run(RunStore())
+        open_run(_EXAMPLE_CONTROLS_ID)
+        st.rerun()
 
 
 _UNKNOWN = NOT_MEASURED, "the controls have not come to their end."
@@ -126,7 +152,7 @@ def _beyond(record: Mapping[str, Any]) -> tuple[str, str]:
 
 def _open_controls(there: Run) -> None:
     # No callback: the box stands in a fragment, which alone a callback would draw anew.
-    if st.button("Open the controls", icon=":material/balance:", help=CONTROLS):
+    if st.button(_OPEN, icon=":material/balance:", help=CONTROLS):
         open_run(there.id)
         st.rerun()
 
@@ -174,8 +200,13 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _record(run_id: str, done: int, attempt: int, _run: Run) -> dict[str, Any]:
     """What is known of a run's gain after an iteration."""
-    store, groups = RunStore(), run_groups(run_id, _run.config)
-    return adaptation(_run.config).ledger(groups, lambda i: store.scores(run_id, i), done).record()
+    return _record_in(RunStore(), _run, done)
+
+
+def _record_in(store: RunStore, run: Run, done: int | None = None) -> dict[str, Any]:
+    groups = run_groups(run.id, run.config)
+    end = run.done if done is None else done
+    return adaptation(run.config).ledger(groups, lambda i: store.scores(run.id, i), end).record()
 
 
 def shipped_section() -> None:

@@ -6,8 +6,12 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
+from functools import cache
 from threading import Lock
+from typing import Any
+from zipfile import ZipFile
 
 from core.base.errors import InputError
 from core.base.paths import assets
@@ -32,6 +36,20 @@ def example_run(store: RunStore) -> Run:
             except InputError:
                 import_run(all_of, archive, run_id=run_id)
     return store.get(EXAMPLE_ID)
+
+
+@cache
+def _controls_config() -> dict[str, Any]:
+    """What the controls that ship are of, read from their archive: no store need have them."""
+    with ZipFile(_CONTROLS) as archive:
+        name = min((name for name in archive.namelist() if name.endswith("run.json")), key=len)
+        config: dict[str, Any] = json.loads(archive.read(name))["config"]
+    return config
+
+
+def _import_controls(store: RunStore) -> Run:
+    """Those controls in a store that has no run yet."""
+    return import_run(store, _CONTROLS, run_id=_EXAMPLE_CONTROLS_ID)
 
 
 def _shipped_with(store: RunStore, run: Run) -> list[Run]:
