@@ -620,8 +620,8 @@ def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Seque
         marked(frame, headings(frame)), frame.iterrows(), sweeps[:MOST_CARDS], strict=False
     ):
         status = "–" if said["status"] == "finished" else said["status"]
-        own = [part for part in said.get("settings", "").split(" · ") if part not in name]
-        settings = _cut(" · ".join(own), _OWN_LETTERS) or "–"  # what the heading does not have
+        own = _without_words(said.get("settings", ""), name)
+        settings = _cut(own, _OWN_LETTERS) or "–"  # what the heading does not have
         groups = f"{said['groups']} groups" if said["groups"] != "–" else "–"
         began = f"{said['started']:%d %b %H:%M:%S}"  # as what asks before it deletes has it
         parts = ("–" if began in name else began, status, groups, settings)
