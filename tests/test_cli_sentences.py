@@ -499,7 +499,7 @@ def test_the_list_of_runs_names_the_group_of_a_seed_and_no_total_before_it_is_kn
     group = launch_seeds(store, "mine", TTMRun.of("scenes/left-right", "builtin/clip"), 2)[0]
     text = CliRunner().invoke(app, ["runs", "list", "--all"], catch_exceptions=False).stdout
     abouts = [line.strip() for line in text.splitlines() if line.startswith("    ")]
-    named = f"mine of {group} · queued"  # what both share stands once, below
+    named = f"mine · one of {group} · queued"  # what both share stands once, below
     assert abouts == [f"{named} · seed 1", f"{named} · seed 0"]
     assert text.count("scenes/left-right · builtin/clip · all 300 groups · T = 10") == 1
     assert "\nAll of them: scenes/left-right · builtin/clip · " in text
@@ -525,7 +525,7 @@ def test_the_list_of_runs_is_aligned_and_fits_100_columns(monkeypatch):
     places = [head.index(name) for name in ("result", "gain")]
     assert all(line[at - 1] == " " != line[at] for line in firsts for at in places)
     whole = " ".join(text.split())  # nothing is cut
-    assert all(whole.count(f"{name} of g-") == 2 for name in names)
+    assert all(whole.count(f"{name} · one of g-") == 2 for name in names)
     assert all(re.search(r"T = \d", line) for line in lines if "T =" in line)  # no setting is divided
 
 

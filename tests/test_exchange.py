@@ -801,6 +801,29 @@ def said_of_group(group):
     return CliRunner().invoke(app, ["runs", "seeds", group], catch_exceptions=False).stdout
 
 
+def test_imported_seeds_on_an_own_file_keep_their_intervals_and_gain_where_that_file_is_not(
+    group_of_seeds, tmp_path, monkeypatch
+):
+    """`66.8 ± 1.0 [62.1, 71.3]` became `66.8 ± 1.0`, and its gain a dash: the truth was looked for in the file, though
+    it is the order of the file, which the stored scores are in."""
+    store, group = group_of_seeds
+    runner = CliRunner()
+
+    def listed(*more):
+        shown = runner.invoke(app, ["runs", "list", *more], catch_exceptions=False).stdout
+        return re.sub(r"g-[0-9a-f]+|2[0-9]{7}-[0-9]{9}-[0-9a-f]+", "ID", shown)
+
+    before = listed(), sorted(listed("--all").splitlines()), said_of_group(group).splitlines()[2:]
+    assert before[0].splitlines()[1].count("[") == 2  # of the result and of the gain
+    folder = _export_group(store, group, tmp_path / "seeds")
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / "other"))
+    runner.invoke(app, ["runs", "import", str(folder)], catch_exceptions=False)
+    (tmp_path / "own.npz").unlink()
+    after = listed(), sorted(listed("--all").splitlines()), said_of_group(group).splitlines()[2:]
+    assert after == before
+    assert " of ID" not in listed("--all").replace("· one of ID", "")  # `embeddings of g-…` read as a model
+
+
 def test_a_group_that_is_here_is_not_imported_a_second_time(group_of_seeds, tmp_path):
     """Its seeds joined it: n doubled, seeds 0, 0, 1, 1, no interval and no p."""
     store, group = group_of_seeds

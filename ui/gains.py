@@ -11,7 +11,7 @@ import streamlit as st
 
 from core.base.errors import InputError
 from core.base.text import _signed, _signed_range
-from core.exchange.run_gains import _evaluations, _gains, _groups_for, _trained_ends
+from core.exchange.run_gains import _evaluations, _gains, _truth_for, _trained_ends
 from core.groups import GroupSet
 from core.metrics.retrieval import COLA_MAP
 from core.metrics.statistics import Comparison
@@ -50,7 +50,8 @@ def gains(
 def _adapted(
     key: tuple[tuple[str, int, int], ...], _ends: Sequence[tuple[Run, int]], _loaded: dict[str, GroupSet]
 ) -> Mapping[str, Comparison]:
-    return _gains(*_evaluations(_ends, RunStore(), _groups_for(_ends[0][0], _loaded)))[0]
+    store = RunStore()
+    return _gains(*_evaluations(_ends, store, _truth_for(_ends[0][0], store, _loaded)))[0]
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)

@@ -26,6 +26,8 @@ from core.exchange.run_gains import (
     _Measured,
     _metric_label,
     _no_gain_said,
+    _truth_for,
+    _whole,
 )
 from core.exchange.run_pairs import _ends_now, _groups_of, _main_metric, _Pair
 from core.exchange.run_table import (
@@ -125,7 +127,7 @@ class _Listed(NamedTuple):
         """Without its seeds; of one seed with the group that it belongs to."""
         seeds, group = [seed_of(run) for run in self.sweep.runs], self.sweep.runs[0].config.get("group")
         title = self.sweep.title.partition(" · seeds ")[0].removesuffix(f" · seed {seeds[0]}")
-        return f"{title} of {group}" if len(seeds) == 1 and group else title
+        return f"{title} · one of {group}" if len(seeds) == 1 and group else title
 
     @property
     def about(self) -> list[str]:
@@ -287,10 +289,14 @@ def _seed_results(
     store: RunStore, runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]
 ) -> list[SeedResult]:
     """Every metric of the complete seeds, of a transfer check of each part; nothing where there is no truth."""
-    job = adaptation(runs[0].config)
+    job, first = adaptation(runs[0].config), runs[0]
+    if first.config.get("embeddings") and job.adapt_on is None:  # its file need not be here
+        ends = _ends(store, runs, steps, _truth_for(first, store, {}))
+        return SeedResult.of_seeds(*ends, _whole(ends[1])) if ends[1] else []
     try:
         groups = _groups_of(*runs)
-    except InputError:  # data that are not on this machine, as of runs that were imported
+    except InputError as error:  # data that are not on this machine, as of runs that were imported
+        print_note(f"Without intervals and gain. {error}")
         return []
     return SeedResult.of_job(job, groups, *_ends(store, runs, steps, groups.truth))
 

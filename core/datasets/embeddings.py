@@ -138,7 +138,7 @@ class EmbeddingFile:
         Truth is the convention of such files: caption i of a group belongs to its image i. Groups are numbered from 0.
         """
         images = [RowImage(key) for key in self.image_keys]
-        diagonal = tuple(range(self.m))
+        diagonal = _by_order(self.m)
         groups = (
             Group(
                 str(g),
@@ -168,6 +168,11 @@ class EmbeddingFile:
         Raises InputError where it does not fit into memory.
         """
         return self.all_pairs().whole()
+
+
+def _by_order(m: int) -> tuple[int, ...]:
+    """The caption of each of a group's m images, as the order of such a file says it: the first that of the first."""
+    return tuple(range(m))
 
 
 def parse_shape(text: str) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from core.base.errors import InputError
 from core.base.text import _change_in_points, _p_text, _pct, _signed, _signed_end, _true_minus
 from core.cola.run import StrategyRun
 from core.cola.tasks import BUILTIN, IMAGES
+from core.datasets.embeddings import _by_order
 from core.exchange._run_groups import _RunGroups
 from core.exchange.run_pairs import _evaluations_on, _main_metric, _Pair
 from core.exchange.run_table import _complete, _Ends, _ends_of, _Key
@@ -64,7 +65,7 @@ class _Measured(NamedTuple):
             if ends and sweep.runs[0].kind == KIND:
                 gained = _strategy_gain(ends, store)
             elif ends:
-                results = _evaluations(ends, store, _groups_for(ends[0][0], loaded))
+                results = _evaluations(ends, store, _truth_for(ends[0][0], store, loaded))
                 gained, undecided = _gains(*results)
                 if len(ends) > 1:
                     every = SeedResult.of_seeds(*results, _whole(results[1]))
@@ -106,13 +107,24 @@ def _groups_for(run: Run, loaded: MutableMapping[str, GroupSet]) -> GroupSet:
     return loaded[of]
 
 
+def _truth_for(
+    run: Run, store: RunStore, loaded: MutableMapping[str, GroupSet]
+) -> np.ndarray | None:
+    """Which captions belong to the images of a run's groups; None where nothing says it. Of a file of embeddings its
+    order says it, so that file need not be here, as where a run was imported. loaded : as of `_groups_for`."""
+    if run.config.get("embeddings"):
+        n, m, _ = store.scores(run.id, 0).shape
+        return np.tile(_by_order(m), (n, 1))
+    return _groups_for(run, loaded).truth
+
+
 def _evaluations(
-    ends: _RunEnds, store: RunStore, groups: GroupSet
+    ends: _RunEnds, store: RunStore, truth: np.ndarray | None
 ) -> tuple[list[Evaluation], list[Evaluation]]:
-    """Every seed before training and after it; nothing of groups without a ground truth."""
+    """Every seed before training and after it; nothing without a ground truth."""
     before, after = (
-        [Evaluation.of(store.scores(run.id, last if ended else 0), groups.truth) for run, last in ends]
-        if groups.truth is not None
+        [Evaluation.of(store.scores(run.id, last if ended else 0), truth) for run, last in ends]
+        if truth is not None
         else []
         for ended in (False, True)
     )

@@ -62,7 +62,7 @@ def _of_one(of: SeedGroup, store: RunStore, shown: Mapping[str, Any]) -> str:
     groups = job.load_groups()
     if groups.truth is None:
         raise InputError(f"{groups.name} has no ground truth, so there is no result to report.")
-    before, after = _evaluations(ends, store, groups)
+    before, after = _evaluations(ends, store, groups.truth)
     several = len(ends) > 1
     named = [("before", before[0])] + [
         (f"after, seed {seed_of(run)}" if several else "after", found)
@@ -143,7 +143,7 @@ def _own(of: SeedGroup, store: RunStore) -> tuple[_Measured, list[SeedResult]]:
         return measured, []
     (groups,) = loaded.values()
     return measured, SeedResult.of_job(
-        adaptation(of.runs[0].config), groups, *_evaluations(ends, store, groups)
+        adaptation(of.runs[0].config), groups, *_evaluations(ends, store, groups.truth)
     )
 
 
