@@ -45,6 +45,8 @@ from ui.uploads import (
     PRIOR,
     TAGS,
     beside_line,
+    files_without_tags,
+    hand_tags_on,
     how_to_say_truth,
     new_uploads,
     pick_shape,
@@ -473,6 +475,8 @@ def beside(entry: str) -> None:
             fits = beside_line(entry, what)
             if fits:
                 st.success(escape_markdown(fits), icon=":material/check:")
+            if what == TAGS:
+                hand_tags_on_button(entry)
             ask_beside(entry, what)
 
 
@@ -490,6 +494,22 @@ def offer_tags_of_others(entry: str) -> None:
                 icon=":material/sell:",
             )
         st.caption("Both files have the same groups.", width="content")
+
+
+def hand_tags_on_button(entry: str) -> None:
+    """Below the tags of a file a button that puts them beside the other files with these groups, too."""
+    others = files_without_tags(entry)
+    if not others:
+        return
+    names = [each.removeprefix(PREFIX) for each in others]
+    *more, last = names if len(names) <= NAMED else [*names[:NAMED], f"{len(names) - NAMED} more"]
+    st.button(
+        escape_markdown(f"Also apply to {' and '.join(filter(None, [', '.join(more), last]))} (same ids)"),
+        on_click=hand_tags_on,
+        args=(entry, others),
+        icon=":material/sell:",
+        key="hand-tags-on",
+    )
 
 
 def remove_file(entry: str) -> None:

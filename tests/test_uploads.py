@@ -572,6 +572,26 @@ def test_a_file_with_the_same_groups_takes_the_tags_of_another_one(app, file):
     )
 
 
+def test_tags_that_are_added_to_one_file_are_given_to_all_files_with_these_ids_by_one_button(app):
+    """They were missing from the other two, one of them of fewer groups; one with an id of its own is not offered."""
+    store = UploadStore("")
+    for name, ids in {"modelA": "ab", "modelB": "ab", "gen": "b", "apart": "ax"}.items():
+        rows = [f"{g},{i},{j},{int(i == j)}" for g in ids for i in range(2) for j in range(2)]
+        store.add(f"{name}.csv", "\n".join(["group,image,caption,score", *rows]).encode())
+    of = {"way": "Scores or embeddings", "set": "upload/modelB.csv"}
+    labels = lambda test: [b.label for b in test.button if b.label.startswith("Also apply")]  # noqa: E731
+    assert not labels(app(DATA, **of))
+    store.put_beside(store.get("modelB.csv"), TAGS, "tags.csv", b"id,topic\na,one\nb,two\n")
+    test = app(DATA, **of)
+    assert [each.replace("\\", "") for each in labels(test)] == [
+        "Also apply to gen.csv and modelA.csv (same ids)"
+    ]
+    test = fine(test.button(key="hand-tags-on").click().run())
+    assert not labels(test)
+    have = {each.name for each in store.list() if each.beside(TAGS) is not None}
+    assert have == {"modelA.csv", "modelB.csv", "gen.csv"}
+
+
 @pytest.mark.parametrize(
     ("page", "model"),
     [(MATCHING, "builtin/siglip"), (DEBIAS, "builtin/blip-caption"), (GROUPS, "builtin/siglip")],

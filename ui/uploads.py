@@ -426,11 +426,30 @@ def tags_elsewhere(entry: str) -> list[str]:
     return [*found.values()]
 
 
+def files_without_tags(entry: str) -> list[str]:
+    """The files without tags that the tags of a file have a row for every group of; the newest first."""
+    tags, found = stored_upload(entry).beside(TAGS), []
+    if tags is None:
+        return []
+    ids = {*read_tags(*tags)["id"].astype(str)}
+    for other in upload_names():
+        with suppress(InputError):  # one that cannot be read just now
+            if stored_upload(other).beside(TAGS) is None and {*upload_evaluation(other).ids} <= ids:
+                found.append(other)
+    return found
+
+
 def take_tags(entry: str, other: str) -> None:
     """Store the tags of another file beside a file, too (a callback)."""
-    tags = stored_upload(other).beside(TAGS)
+    hand_tags_on(other, [entry])
+
+
+def hand_tags_on(entry: str, others: list[str]) -> None:
+    """Store the tags of a file beside other files, too (a callback)."""
+    tags = stored_upload(entry).beside(TAGS)
     if tags is not None:
-        upload_store().put_beside(stored_upload(entry), TAGS, *tags)
+        for other in others:
+            upload_store().put_beside(stored_upload(other), TAGS, *tags)
 
 
 _INSTEAD = {  # what was given for tags or a prior: what it looks like, and where it belongs
