@@ -35,7 +35,7 @@ from core.scoring.cache import ScoreCache
 from ui import import_workbench, misplaced
 from ui.compute_queue import READING
 from ui.export import MARGIN_NOTE, groups_table, measured_name, metrics_table
-from ui.formatting import against_chance, by_shared, of_groups, say_interval_to_quote
+from ui.formatting import against_chance, anchor, by_shared, of_groups, say_interval_to_quote
 from ui.misplaced import WAY_IMAGES, WAY_SCORES
 from ui.page import ask_beside, error_text
 from ui.uploads import (
@@ -267,8 +267,8 @@ def scores() -> None:
         new, wrong, older, in_field = new_uploads("scores_upload")
         stored_before(in_field)
         if older:
-            names = ", ".join(dict.fromkeys(file.name for file, _ in older))
-            st.caption(escape_markdown(f"Not stored, for the reasons below the result: {names}."))
+            not_stored(older)
+            below = st.empty()
     if wrong:
         refused(wrong)
     if new:
@@ -294,8 +294,8 @@ def scores() -> None:
             {"set": together[0], "other": together[1], "tag": [], "group": None}, icon=":material/compare:",
         )  # fmt: skip
     file_section(entry, shape)
-    if older:
-        refused(older, whole=not wrong)
+    if older and ways_on(older, whole=not wrong):
+        below.caption(f"[What to do about files that are not stored ↓](#{anchor(NOT_STORED)})")
     with st.expander("File formats and examples"):
         what_files_hold()
 
@@ -328,19 +328,42 @@ def _first_names(names: list[str]) -> str:
     return f"{', '.join(names[:NAMED])}{more}"
 
 
-def refused(wrong: list[tuple[Any, InputError]], whole: bool = True) -> None:
+def refused(wrong: list[tuple[Any, InputError]]) -> None:
     """What is wrong with files, the newest first, which somebody has just brought: that it belongs elsewhere, a form
-    for its columns, or all of its mistakes; of each older one the first of these alone.
-
-    whole : whether the newest has all of its mistakes; the page shows them of one file.
-    """
+    for its columns, or all of its mistakes; of each older one the first of these alone."""
     for place, (file, error) in enumerate(reversed(wrong)):
         if misplaced.not_scores(file):
             continue
-        if whole and place == 0:
+        if place == 0:
             misplaced.show_mistakes(error, file.name, file.getvalue(), "Nothing of it is stored: mend")
         else:
             ui.show_error(error)
+
+
+NOT_STORED = "Files that are not stored"
+
+
+def not_stored(older: list[tuple[Any, InputError]]) -> None:
+    """A sentence for each file that another one came after, right below the field: what is wrong with it."""
+    lines = dict.fromkeys(misplaced.why_not_stored(file, error) for file, error in reversed(older))
+    st.error("  \n".join(f"**Not stored**: {line}" for line in lines), icon=":material/error:")
+
+
+def ways_on(older: list[tuple[Any, InputError]], whole: bool) -> bool:
+    """Below the result what is to be done about these files beside their sentences: where each belongs, a form for its
+    columns, all mistakes of the newest; whether there is anything. whole : whether these are shown here."""
+    heading, shown = st.empty(), False
+    for place, (file, error) in enumerate(reversed(older)):
+        if misplaced.is_not_read(file):
+            continue
+        if misplaced.not_scores(file):
+            shown = True
+        elif whole and place == 0 and misplaced.has_several_mistakes(file):
+            misplaced.show_mistakes(error, file.name, file.getvalue(), "Nothing of it is stored: mend")
+            shown = True
+    if shown:
+        heading.subheader(NOT_STORED, anchor=anchor(NOT_STORED))
+    return shown
 
 
 def what_files_hold() -> None:

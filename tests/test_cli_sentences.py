@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -871,3 +872,23 @@ def test_it_is_said_why_p_of_one_difference_is_corrected_for_two_metrics_here_an
     assert _WHY_MAIN not in format_differences("B minus A", found, ("A", "B"))
     told = CliRunner().invoke(app, ["compare", "--help"], catch_exceptions=False).stdout
     assert _WHY_ALL.partition("; ")[2] in " ".join(told.split())
+
+
+@pytest.mark.parametrize("name", ["pictures.zip", "two.zip", "captions.csv"])
+def test_evaluate_says_of_images_and_captions_that_they_are_a_set_and_which_command_adds_it(name, tmp_path):
+    """It said that captions.csv has no column 'score'; the page Your data said what the file is."""
+    table = "group,image,caption\na,0.png,one\na,1.png,two\n"
+    if name == "captions.csv":
+        (tmp_path / name).write_text(table)
+    else:
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("0.png", b"picture")
+            archive.writestr("captions.csv", table)
+            if name == "two.zip":
+                archive.writestr("licences.csv", "image,licence\n0.png,CC0\n")
+    with pytest.raises(InputError) as said:
+        CliRunner().invoke(app, ["evaluate", str(tmp_path / name)], catch_exceptions=False)
+    path = tmp_path / name
+    assert str(said.value) == (
+        f"{path} looks like images and captions, without scores; `crossmatch add {path} --name NAME` adds it as a set."
+    )

@@ -1261,7 +1261,10 @@ def test_of_several_refused_files_the_newest_has_its_table_of_mistakes_and_each_
     assert not [each for each in test.dataframe if "what is wrong" in each.value.columns]
     fine_form = fine_button(test)
     assert fine_form.selectbox(key="set").value == "upload/others.csv"
-    assert [each.value.replace("\\", "").partition(" ")[0] for each in fine_form.error] == ["bad.csv"]
+    above, table = (
+        each.value.replace("\\", "") for each in fine_form.error
+    )  # why, and below the result the list
+    assert above.startswith("**Not stored**: bad.csv") and table.startswith("bad.csv has 2 mistakes")
     test = several(app, others__csv=others, bad__csv=bad)
     (table,) = [each.value for each in test.dataframe if "what is wrong" in each.value.columns]
     assert table["row"].tolist() == ["8", "9"]
@@ -1292,22 +1295,30 @@ def test_a_refused_file_is_named_until_one_of_its_name_is_stored(app):
     assert not said_of(test) and test.session_state["set"] == "upload/b.csv"
 
 
-def test_a_good_file_s_result_stands_before_the_mistakes_of_the_files_that_came_before_it(app):
-    """Three errors of earlier files stood above the result of the file that was right at last."""
+def test_why_files_are_refused_stands_in_one_box_below_the_field_and_what_to_do_below_the_good_file_s_result(
+    app,
+):
+    """The reasons stood below the metrics, the histogram and the export of the file that was right at last."""
     bad = score_rows()[:-1] + ["b,1,1,x"]
     test = several(
         app, cols__csv=["a,b", "1,2"], bad__csv=bad, fake__zip=["no archive"], good__csv=score_rows()
     )
-    shown = list(test.main)
-    places = {
-        each.value.partition(" ")[0].rstrip(":").replace("\\", ""): shown.index(each) for each in test.error
-    }
+    shown, (reasons,) = list(test.main), test.error
+    told = [line.replace("\\", "") for line in reasons.value.split("  \n")]
+    assert [line.removeprefix("**Not stored**: ").split()[0].rstrip(":") for line in told] == [
+        *("fake.zip", "bad.csv", "cols.csv")
+    ]
     (result,) = [each for each in test.subheader if "good" in each.value]
-    assert set(places) == {"cols.csv", "bad.csv", "fake.zip"}
-    assert shown.index(result) < min(places.values())
-    assert "Not stored, for the reasons below the result: cols.csv, bad.csv, fake.zip." in text(test).replace(
+    assert shown.index(reasons) < shown.index(result)
+    assert "What to do about" not in text(test)  # these sentences say it
+    others = score_rows(header="item,img,cap,sim")
+    test = several(app, others__csv=others, good__csv=score_rows())
+    (reasons,) = test.error
+    assert "others.csv looks like scores under other headers (item, img, cap, sim)." in reasons.value.replace(
         "\\", ""
     )
+    assert "What to do about files that are not stored ↓](#files-that-are-not-stored)" in text(test)
+    assert meaning(test, "group").value == "item"
     test = several(app, good__csv=score_rows(), last__csv=bad)
     shown = list(test.main)  # the newest is the one that could not be read: it stands first
     assert test.error[0].value.replace("\\", "").startswith("last.csv")

@@ -11,7 +11,7 @@ import streamlit as st
 
 from core.base.errors import InputError
 from core.base.text import _signed, _signed_range
-from core.exchange.run_gains import _evaluations, _gains, _truth_for, _trained_ends
+from core.exchange.run_gains import _evaluations, _gains, _trained_ends, _truth_for
 from core.groups import GroupSet
 from core.metrics.retrieval import COLA_MAP
 from core.metrics.statistics import Comparison

@@ -15,15 +15,17 @@ from core.base import public_mode
 from core.base.errors import InputError
 from core.base.paths import is_file
 from core.base.table_formats import Table, _result_csv, open_table
-from core.datasets.packed_tables import _is_of_tables_alone, _unpacked
+from core.datasets.packed_tables import _unpacked
 from core.datasets.score_faults import LISTED, ScoreFault
 from core.exchange.file_kinds import (
     _CAPTIONS,
     _EMBEDDINGS,
     _PRIOR,
     _SCORES,
+    _is_set_of_images,
     _kind_of_file,
     _kind_of_table,
+    _looks_like_images,
 )
 from core.exchange.importing import _no_archive
 from core.exchange.score_columns import _ScoreColumns
@@ -32,7 +34,7 @@ from core.figures.text import escape_markdown
 from ui import import_workbench
 from ui.formatting import wide_table
 from ui.import_workbench import ImportSession
-from ui.page import show_error
+from ui.page import error_text, show_error
 from ui.selection import select
 from ui.uploads import FILES, PREFIX, _takes_prior, add_prior, as_stored, store_file, stored_upload
 
@@ -113,6 +115,11 @@ def _renamed(guess: _ScoreColumns, name: str, table: Table, of: str) -> bytes | 
     except InputError as error:
         show_error(error)
     return None
+
+
+def has_several_mistakes(file: Any) -> bool:
+    """Whether a file of scores has more than the one mistake that its sentence is about."""
+    return len(ScoreFault.of_file(file.name, file.getvalue())) > 1
 
 
 def show_mistakes(error: InputError, name: str, content: bytes, so: str) -> None:
@@ -215,6 +222,39 @@ def no_table_of_images(now: ImportSession) -> bool:
     return not_images(name, kind, path.read_bytes() if readable else None)
 
 
+def why_not_stored(file: Any, error: InputError) -> str:
+    """Of an upload that could not be read as scores what it looks like, or what is wrong with it: a sentence, where
+    `not_scores` has what can be done about it."""
+    name, content = file.name, file.getvalue()
+    if name.lower().endswith(".zip"):
+        return (
+            escape_markdown(f"{_looks_like_images(name)}.")
+            if _is_set_of_images(name, content)
+            else error_text(error)
+        )
+    if (kind := _kind_of_file(name, content)) == _PRIOR:
+        return escape_markdown(f"{name} looks like {_LOOKS[kind]}.")
+    with suppress(InputError):
+        table = open_table(name, content)
+        guess = _ScoreColumns.guessed(table, or_images=False)
+        if guess is not None and (kind != _CAPTIONS or guess._is_called_scores):
+            return escape_markdown(
+                f"{name} looks like scores under other headers ({', '.join(table.columns)})."
+            )
+    return escape_markdown(f"{_looks_like_images(name)}.") if kind == _CAPTIONS else error_text(error)
+
+
+def is_not_read(file: Any) -> bool:
+    """Whether an upload is called an archive and is none, or holds several tables: its sentence says all there is."""
+    content = file.getvalue()
+    if not file.name.lower().endswith(".zip") or _is_set_of_images(file.name, content):
+        return False
+    try:
+        return _unpacked(Path(file.name), content)[1] is None
+    except InputError:
+        return True
+
+
 def not_scores(file: Any) -> bool:
     """Say that an upload which could not be read as scores looks like something else; whether it said so."""
     name, content = file.name, file.getvalue()
@@ -249,19 +289,15 @@ def _archive_among_scores(file: Any) -> None:
     """What an upload is that is called an archive: a table of scores that has to be mended or named, images and
     captions, several tables, or no archive at all."""
     try:
+        if _is_set_of_images(file.name, file.getvalue()):
+            _offer_images(file)
+            return
         packed, table = _unpacked(Path(file.name), file.getvalue())
         inside = _Handed(packed.name, table or b"", file.file_id)
-        if _kind_of_file(inside.name, inside.getvalue()) == _CAPTIONS:
-            _offer_images(file)
-        elif not not_scores(inside):
+        if not not_scores(inside):
             _show_wrong(inside)
     except InputError as error:
-        if not zipfile.is_zipfile(io.BytesIO(file.getvalue())):
-            show_error(_no_archive(file.name))
-        elif _is_of_tables_alone(file.getvalue()):
-            show_error(error)
-        else:
-            _offer_images(file)
+        show_error(error if zipfile.is_zipfile(io.BytesIO(file.getvalue())) else _no_archive(file.name))
 
 
 def _show_wrong(file: Any) -> None:
@@ -275,11 +311,9 @@ def _show_wrong(file: Any) -> None:
 def _offer_images(file: Any) -> bool:
     """Say that an upload looks like images and captions, with a button that opens it there; true, as it said so."""
     if public_mode.is_public():
-        _say(f"{file.name} looks like images and captions, which this public server does not take.")
+        _say(f"{_looks_like_images(file.name)}, which this public server does not take.")
         return True
-    _say(
-        f"{file.name} looks like images and captions: open “{WAY_IMAGES}”, which also reads tables in archives."
-    )
+    _say(f"{_looks_like_images(file.name)}: open “{WAY_IMAGES}”, which also reads tables in archives.")
     _open_there(file, "primary")
     return True
 

@@ -15,7 +15,7 @@ import typer
 
 from core import datasets
 from core.base.errors import InputError
-from core.base.table_formats import open_table
+from core.base.table_formats import open_table, read_bytes
 from core.base.text import counted
 from core.cli._given_options import refuse_unused
 from core.cli._output import print_note
@@ -24,7 +24,7 @@ from core.datasets.packed_tables import _unpacked
 from core.datasets.score_faults import LISTED, ScoreFault
 from core.datasets.score_files import ScoreFile, read_scores
 from core.datasets.shapes import of_shape
-from core.exchange.file_kinds import _PRIOR, _kind_of_table
+from core.exchange.file_kinds import _PRIOR, _is_set_of_images, _kind_of_table, _looks_like_images
 from core.exchange.score_columns import _ScoreColumns
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.paired import on_groups
@@ -73,7 +73,11 @@ def read_score_file(
     columns : what its columns are called (`_ScoreColumns.read`). command : that read it and takes --columns, for the
     error of a file with other headers. data : what is in the file, where that has been read.
     """
-    path, data = _unpacked(path, data)
+    given = path, data
+    try:
+        path, data = _unpacked(path, data)
+    except InputError as error:
+        raise _set_of_images(*given) or error from None
     name, content = str(path), None
     if columns is not None:
         table = open_table(path, data)
@@ -87,7 +91,21 @@ def read_score_file(
     except InputError as error:
         if content is None and (said := _headers_said(path, data, command)) is not None:
             raise InputError(said) from None
+        if content is None and (belongs := _set_of_images(*given)) is not None:
+            raise belongs from None
         raise _with_all_faults(error, path, content, data) from None
+
+
+def _set_of_images(path: Path, data: bytes | None) -> InputError | None:
+    """That a file which cannot be read as scores is a set of images and captions, and what takes it; None of others."""
+    if data is None and not path.is_file():
+        return None
+    if not _is_set_of_images(path.name, read_bytes(path, data)):
+        return None
+    added = shlex.join(["crossmatch", "add", str(path)])
+    return InputError(
+        f"{_looks_like_images(str(path))}, without scores; `{added} --name NAME` adds it as a set."
+    )
 
 
 def _with_all_faults(

@@ -12,6 +12,7 @@ from pathlib import Path
 from core.base.errors import InputError
 from core.base.table_formats import Table, open_table, parse_json
 from core.datasets.embeddings import _CAPTION_NAMES, _IMAGE_NAMES
+from core.datasets.packed_tables import _is_of_tables_alone, _unpacked
 from core.datasets.score_files import (
     _CELL,
     _LOG_PROB_NAMES,
@@ -36,6 +37,23 @@ def _kind_of_file(name: str, content: bytes) -> str:
         return _kind_of_table(open_table(name, content))
     except InputError:
         return ""
+
+
+def _is_set_of_images(name: str, content: bytes) -> bool:
+    """Whether a file that cannot be read as scores holds images and captions: a table of them, by itself or in an
+    archive, or an archive with more in it than tables."""
+    if Path(name).suffix.lower() != ".zip":
+        return _kind_of_file(name, content) == _CAPTIONS
+    try:
+        packed, table = _unpacked(Path(name), content)
+        return _kind_of_file(packed.name, table or b"") == _CAPTIONS
+    except InputError:
+        return zipfile.is_zipfile(io.BytesIO(content)) and not _is_of_tables_alone(content)
+
+
+def _looks_like_images(name: str) -> str:
+    """That a file is such a set, to be followed by where it belongs."""
+    return f"{name} looks like images and captions"
 
 
 def _kind_of_table(table: Table) -> str:

@@ -107,9 +107,7 @@ def _groups_for(run: Run, loaded: MutableMapping[str, GroupSet]) -> GroupSet:
     return loaded[of]
 
 
-def _truth_for(
-    run: Run, store: RunStore, loaded: MutableMapping[str, GroupSet]
-) -> np.ndarray | None:
+def _truth_for(run: Run, store: RunStore, loaded: MutableMapping[str, GroupSet]) -> np.ndarray | None:
     """Which captions belong to the images of a run's groups; None where nothing says it. Of a file of embeddings its
     order says it, so that file need not be here, as where a run was imported. loaded : as of `_groups_for`."""
     if run.config.get("embeddings"):
