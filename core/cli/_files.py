@@ -24,7 +24,10 @@ def _is_embeddings(name: str) -> bool:
     path = Path(name)
     # The ending first: of any other file the content tells nothing, and it may be large.
     if path.suffix.lower() == ".zip" and path.is_file():
-        packed, content = _unpacked(path)
+        try:
+            packed, content = _unpacked(path)
+        except InputError:  # whoever reads it as scores says what it is
+            return False
         return content is not None and holds_embeddings(packed.name, content)
     return path.suffix.lower() == ".npz" and path.is_file() and holds_embeddings(path.name, path.read_bytes())
 
