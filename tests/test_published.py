@@ -21,7 +21,7 @@ from core.datasets.score_files import write_scores
 from core.exchange.uploads import UploadStore
 from core.papers.published import _BENCHMARKS, PublishedSet, _rows
 from core.runs.store import RunStore
-from ui.published import _inside
+from ui.published import _inside, _own_lines
 
 PAPERS = "pages/7_Papers.py"
 
@@ -573,6 +573,21 @@ def test_an_own_place_is_told_with_the_places_that_its_interval_allows(app):
         assert f"higher; {counted}, so that it may stand anywhere from {first} to {last}." in said
     assert "inside your interval" not in box(published_value="31.5")[0]
     assert "none of the 16 lies inside your interval." in box(published_value="99", published_groups="400")[0]
+
+
+def test_a_number_below_chance_is_called_so_beside_its_rank():
+    """7.5 of GroupScore, whose chance level is 1/6, had a rank like any other."""
+    rows = [
+        *({"kind": "published", "value": value} for value in (30.0, 10.0, 5.0)),
+        {"kind": "chance", "value": 100 / 6},
+        {"kind": "yours", "value": 7.5, "place": "3rd of 4"},
+        {"kind": "yours", "value": 17.0, "place": "2nd of 4"},
+    ]
+    blank = dict.fromkeys(("system", "method", "caution", "low", "high", "place"), "")
+    lines = _own_lines(pd.DataFrame([{**blank, **row} for row in rows]), {})
+    below, above = (line.replace("\\", "") for line in lines)
+    assert below.startswith("**Yours, 3rd of 4, below chance (16.67 %)**: 7.50 %")
+    assert above.startswith("**Yours, 2nd of 4**: 17.00 %")
 
 
 def test_one_published_result_inside_an_interval_is_told_in_the_singular():

@@ -352,6 +352,7 @@ def _own_lines(table: pd.DataFrame, marks: Mapping[str, str]) -> list[str]:
     """Where one's own rows stand among what can be compared, and what is above them and cannot, or why one of them
     cannot be compared; a line for each."""
     others, lines = _comparable(table), []
+    chances = table[table["kind"].eq("chance")]["value"]
     for row in table[table["kind"].eq("yours")].to_dict("records"):
         above = int(others.gt(row["value"]).sum())
         value = " ".join(filter(None, (f"{_pct(row['value'], 2)} %", PublishedSet.interval(row))))
@@ -360,6 +361,8 @@ def _own_lines(table: pd.DataFrame, marks: Mapping[str, str]) -> list[str]:
             lines.append(f"**Yours is not comparable**: {escape_markdown(row['caution'])}. It is {what}.")
             continue
         place = f", {row['place']}" if row["place"] else ""
+        if (below := chances[chances > row["value"]]).size:
+            place += f", below chance ({_pct(below.min(), 2)} %)"
         lines.append(
             f"**Yours{place}**: {what}; {above} of the {counted(len(others), 'comparable published result')} "
             f"{'is' if above == 1 else 'are'} higher{_inside(others, row)}."
