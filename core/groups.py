@@ -339,3 +339,8 @@ def _permute_captions(group: Group, order: np.ndarray) -> Group:
 def image_name(i: int) -> str:
     """A, B, ..., Z, A1, B1, ..."""
     return ascii_uppercase[i % 26] + (str(i // 26) if i > 25 else "")
+
+
+def _pairs_said(captions: Sequence[int]) -> str:
+    """`A–2, B–1`: images in letters and their captions counted from 1, as pages name them."""
+    return ", ".join(f"{image_name(i)}–{j + 1}" for i, j in enumerate(captions))

@@ -88,7 +88,7 @@ def test_a_score_file_with_groups_csv(score_file, tmp_path):
     # group 1 is right everywhere; in group 2 row 0 and column 1 prefer the 2.1, yet 2.0 + 1.9 > 2.1 + 1.0
     assert [values[name] for name in NAMES] == [50, 50, 50, 100, 75]
     table = pd.read_csv(out / "groups.csv")
-    assert list(table["matching"]) == ["0 1", "0 1"]
+    assert list(table["matching"]) == ["A–1, B–2", "A–1, B–2"]
     np.testing.assert_allclose(table["margin"], [3.0, 0.8])
     assert list(table["group_score"]) == [1, 0]
 

@@ -609,19 +609,15 @@ def test_the_file_of_groups_has_whole_verdicts_every_digit_its_model_and_the_ver
         1e-9,
         0.0,
     ]  # 0.7 + 0.5 = 1.2; a small one is no tie
-    assert table["matching_tied"].tolist() == [False, False, True] and table["matching"].tolist() == [
-        "0 1",
-        "1 0",
-        "",
-    ]
+    # Verdicts were 0 and 1, ties True and False; “0 1” was counted from 0, and the page says A–1, B–2.
+    assert table["matching_tied"].tolist() == [0, 0, 1] and table["matching_tied"].dtype == int
+    assert table["matching"].tolist() == ["A–1, B–2", "A–2, B–1", ""] and "matched" not in table
     assert table["tag model"].tolist() == ["old", "new", "old"] and {*table["model"]} == {"mine"}
     assert list(table)[-1] == "crossmatch_version" and {*table["crossmatch_version"]} == {
         version("crossmatch")
     }
-    # “0 1” was counted from 0, and the page says A–1, B–2.
-    assert table["matched"].tolist() == ["A–1, B–2", "A–2, B–1", ""]
-    assert table["true_pairs"].tolist() == [1.2, 0.0, 1.0]
-    assert table["best_other"].tolist() == pytest.approx([0.3, 1e-9, 1.0], rel=1e-15)
+    assert table["true_pairs_sum"].tolist() == [1.2, 0.0, 1.0]
+    assert table["best_other_sum"].tolist() == pytest.approx([0.3, 1e-9, 1.0], rel=1e-15)
 
 
 def test_a_table_that_a_page_hands_out_says_57_5_for_what_is_computed_as_57_49999999999999():
@@ -682,7 +678,7 @@ def test_scores_matchings_metrics_and_rows_by_command(tmp_path):
     here("export", "metrics", "--scores", path, "--out", tmp_path / "e.parquet")
     np.testing.assert_array_equal(read_scores(tmp_path / "s.csv").scores, np.load(path)["scores"])
     assert read_scores(tmp_path / "s.csv").truth is None  # the file named none, and none is made up
-    assert read_written(tmp_path / "m.jsonl")["matching"].tolist() == ["0 1", "0 1"]
+    assert read_written(tmp_path / "m.jsonl")["matching"].tolist() == ["A–1, B–2", "A–1, B–2"]
     metrics = read_written(tmp_path / "e.parquet").set_index("metric")
     assert metrics.loc["group_score", "value"] == 50.0
     assert metrics.loc["group_match", "value"] == 100.0

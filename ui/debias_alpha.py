@@ -28,7 +28,7 @@ from core.exchange.layouts import _Latex, _raised, latex_table, text_table_latex
 from core.figures import alpha as figures
 from core.figures import group_html
 from core.figures.text import escape_markdown
-from core.groups import Group, GroupSet
+from core.groups import Group, GroupSet, _pairs_said
 from core.metrics.group_metrics import GroupData
 from core.metrics.groups import GROUP_MATCH, METRICS, TEXT_SCORE, metrics_of_shape
 from core.metrics.statistics import _SETS, Comparison
@@ -968,7 +968,7 @@ def _invariance(study: AlphaStudy, alpha: float, index: int) -> None:
     rows = study.matching_totals(index, alpha) if k <= 4 else []
     table = [
         {
-            "matching": ", ".join(f"{group_html.image_name(i)}–{j + 1}" for i, j in enumerate(row.matching)),
+            "matching": _pairs_said(row.matching),
             "total at α = 0": row.before,
             f"total at α = {_alpha_text(alpha)}": row.after,
             "difference": row.after - row.before,

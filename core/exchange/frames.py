@@ -9,8 +9,6 @@ import numpy as np
 
 from core.base.lazy import pandas as pd
 from core.exchange.run_table import _origin, _software_version
-from core.groups import image_name
-from core.metrics.groups import METRICS
 from core.metrics.paired import _interval_named
 
 if TYPE_CHECKING:
@@ -40,30 +38,20 @@ _CURVES = (
 
 
 def matchings_frame(evaluation: Evaluation) -> pd.DataFrame:
-    """One row per group: id, tags, each metric's outcome and tie, induced matching (`1 0`; empty if tied), margin."""
+    """One row per group: id, tags, each metric's outcome and tie, induced matching (`A–2, B–1`), margin."""
     return evaluation.table()
 
 
 def _groups_file(evaluation: Evaluation, model: str) -> pd.DataFrame:
-    """`matchings_frame` for people: verdicts as whole numbers, the matching as pages show it, both totals, whose scores
-    these are and the version of Crossmatch that writes it.
+    """`matchings_frame` with both totals, whose scores these are and the version of Crossmatch that writes it.
 
     model : or file, as other exported tables call it. A tag of one of these names keeps its values as `tag NAME`.
     """
-    origin: dict[str, Any] = {
-        "matched": ["" if row[0] < 0 else _pairs_said(row) for row in evaluation.matches.matching.tolist()]
-    }
     totals = evaluation._totals(np.arange(len(evaluation.ids)))
-    origin |= dict(zip(("true_pairs", "best_other"), totals, strict=True))
+    origin: dict[str, Any] = dict(zip(("true_pairs_sum", "best_other_sum"), totals, strict=True))
     origin |= {"model": model, "crossmatch_version": _software_version()}
     table = evaluation.table().rename(columns={name: f"tag {name}" for name in origin})
-    whole = [name for name in evaluation.outcomes if not METRICS[name].share]
-    return table.astype(dict.fromkeys(whole, int)).assign(**origin)
-
-
-def _pairs_said(captions: Sequence[int]) -> str:
-    """`A–2, B–1`: images in letters and their captions counted from 1, as pages name them."""
-    return ", ".join(f"{image_name(i)}–{j + 1}" for i, j in enumerate(captions))
+    return table.assign(**origin)
 
 
 def metrics_frame(evaluation: Evaluation, by: str | None = None) -> pd.DataFrame:

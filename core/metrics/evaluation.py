@@ -14,7 +14,7 @@ from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
 from core.base.limits import refusal
 from core.base.text import _pct, counted
-from core.groups import GroupSet, check_truth
+from core.groups import GroupSet, _pairs_said, check_truth
 from core.matching.global_match import AllPairs, match_global
 from core.matching.groups import Matches, check_form, check_scores
 from core.metrics import groups as metrics
@@ -276,20 +276,20 @@ class Evaluation:
 
     def table(self) -> pd.DataFrame:
         """One row per group: id, tags, each metric's outcome (1, 0 or a share), whether a tie made it less
-        (`NAME_tied`), induced matching, margin, and whether two matchings tie (`matching_tied`).
+        (`NAME_tied`), induced matching, margin, and whether two matchings tie (`matching_tied`); yes is 1 and no is 0.
 
-        The matching lists the caption index of every image, such as `1 0`; it is empty where two matchings tie.
+        The matching gives every image its caption, such as `A–2, B–1`; it is empty where two matchings tie.
         """
-        matching = [" ".join(map(str, row)) if row[0] >= 0 else "" for row in self.matches.matching]
+        matching = [_pairs_said(row) if row[0] >= 0 else "" for row in self.matches.matching.tolist()]
         table = pd.DataFrame({"id": list(self.ids)})
         if self.tags is not None:
             table = pd.concat([table, self.tags.reset_index(drop=True)], axis=1)
         for name, outcome in self.outcomes.items():
-            table[name] = outcome.value.astype(float)
+            table[name] = outcome.value.astype(float if metrics.METRICS[name].share else int)
         # One column for all read as that of every metric: a tie in TextScore alone looked like a miss.
-        ties = {f"{name}_tied": outcome.tied.astype(bool) for name, outcome in self.outcomes.items()}
+        ties = {f"{name}_tied": outcome.tied.astype(int) for name, outcome in self.outcomes.items()}
         margin, tied = self.matches.margin, self.matches.tied
-        return table.assign(**ties, matching=matching, margin=margin, matching_tied=tied)
+        return table.assign(**ties, matching=matching, margin=margin, matching_tied=tied.astype(int))
 
     def record(self, by: str | None = None) -> dict[str, Any]:
         """A JSON-safe summary: n_groups, shape, truth, metrics in percent, and slices where there are tags."""
