@@ -1393,7 +1393,12 @@ def test_which_claims_are_the_same_different_and_open_stands_in_sight_of_every_p
                 line for line in said.split("\n") if line.startswith(f"**{head} ({counts[verdict]}):**")
             }
             names = line.partition(":** ")[2].strip().removesuffix(".").split("; ")
-            assert len(names) == counts[verdict] and not re.search(r"\d more|\bsuch\b|\bthere\b", line)
+            more = re.fullmatch(r"(\d+) more in the table below", names[-1])
+            assert bool(more) == (counts[verdict] > 7)  # two screens of a phone were full of them
+            if more:
+                names.pop()
+            assert len(names) + int(more[1] if more else 0) == counts[verdict]
+            assert not re.search(r"\bsuch\b|\bthere\b", line)
             assert all(" " in each for each in names) and len(set(names)) == len(names)
         whole, differ = (counts["different"] == 1, counts["different"])
         assert f"The paper's {len(claims)} claims: {counts['same']} hold here, {differ} do" in said
@@ -1407,7 +1412,6 @@ def test_which_claims_are_the_same_different_and_open_stands_in_sight_of_every_p
             assert "TTM gains without groups, too – here clearly on 0 of 5 sets (1 falls);" in said
         if name == "Cola":
             assert "; MM-Adapter beats Linear;" in said
-            assert "MM-Adapter ranks better than the model before for queries of two attributes" in said
     fold = app(PAPERS, **WORLD).expander[0]
     same = {name: sum(c["verdict"] == "same" for c in claims) for name, claims in found.items()}
     counts = ", ".join(f"{same[name]} of {len(claims)} of {name}" for name, claims in found.items())

@@ -130,6 +130,7 @@ _HEADS = {
     "different": "Those that do not hold here",
     "open": "Those that cannot be told yet",
 }
+_MANY, _FIRST = 7, 5  # claims of a verdict: 17 in sight were two screens of a phone
 _COUNTED = {
     "same": ("holds here", "hold here"),
     "different": ("does not", "do not"),
@@ -168,12 +169,14 @@ def each_claim(paper: str) -> None:
 
 
 def _in_short(claims: Sequence[Mapping[str, Any]]) -> None:
-    """A paragraph per verdict: how many claims have it, and each of them."""
+    """A paragraph per verdict: how many claims have it, and which; of many the first, as the table has them all."""
     found = {name: [c for c in claims if c["verdict"] == name] for name in _VERDICTS}
     with st.container(key="claims-below", gap="xsmall"):
         for name, own in found.items():
             if own:
-                said = escape_markdown("; ".join(map(_short, own)))
+                shown = own if len(own) <= _MANY else own[:_FIRST]
+                more = [f"{len(own) - len(shown)} more in the table below"] * (len(own) > len(shown))
+                said = escape_markdown("; ".join([*map(_short, shown), *more]))
                 st.markdown(f"**{_HEADS[name]} ({len(own)}):** {said}.")
 
 
