@@ -493,7 +493,17 @@ def test_the_set_of_a_first_visit_is_said_to_be_the_pages_own_after_a_reload_or_
     assert test.selectbox(key="set").value == FIRST
     assert said.count("Chosen here: alpha changes most.") == 1 and "is no captioner" not in said
     links = [each.proto for each in test.get("page_link")]
-    assert links and not [link for link in links if "triples" in link.query_string]
+    along = [link for link in links if "triples" in link.query_string]
+    assert links and bool(along) == way.startswith("reload")  # an address that names it is somebody's choice
+
+
+def test_a_set_that_the_address_names_goes_along_to_other_pages_though_the_page_would_choose_it(app):
+    """A teacher shared Debias on triples; the next page showed attribute-swap, without a word."""
+    for more in ({}, {"model": MODEL, "instead_of": "builtin/clip"}):
+        test = app(bare=True, set=FIRST, **more)
+        test.query_params.clear()
+        test.switch_page("pages/1_Groups.py")
+        assert fine(test.run()).selectbox(key="set").value == FIRST
 
 
 def test_a_set_that_the_page_chose_by_itself_does_not_go_along_to_other_pages(app):

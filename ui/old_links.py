@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from core import datasets
 from core.figures.text import escape_markdown
 from ui.navigation import ASK, CHANGES, TRAIN
-from ui.selection import OPENED_BY_ITSELF, shifted_names
+from ui.selection import set_of_page_alone, shifted_names
 from ui.uploads import upload_names
 
 # What some page reads or has read, by what it is about.
@@ -121,11 +121,9 @@ def is_first_visit(without_set: Collection[str] = ()) -> bool:
 
     without_set : as of `mark_address`.
     """
-    state = (
-        st.session_state
-    )  # what is carried here from a page that chooses no set says nothing of one either
+    state = st.session_state  # what is carried from a page that chooses no set says nothing of one either
     asked = [name for name in known_parameters() if name not in without_set]
-    sets = {state.get("set"), state.get("selected", {}).get("set")} - {None, state.get(OPENED_BY_ITSELF)}
+    sets = {state.get("set"), state.get("selected", {}).get("set")} - {None, set_of_page_alone()}
     return not (asked or sets or {*state.get("carried", {})} - {*without_set})
 
 

@@ -48,6 +48,7 @@ _INSTEAD_OF = (
 )
 
 OPENED_BY_ITSELF = "opened_by_itself"  # in the session: the set that a page chose while nobody had chosen one
+_GOES_ALONG = "goes_along"  # in the session: the same set, where an address that was opened names it
 _GLOBAL, _SHIFT = "@global", "~"  # ends of a set's name
 _PLAIN = "as they are"
 _ROOM = 17  # letters of a file's name for which its field in the sidebar has room
@@ -195,9 +196,17 @@ def restore_carried_state() -> None:
 
 def open_by_itself(name: str) -> None:
     """Select a set that nobody asked for: of a first visit, whose page shows more on it. It is of this page alone: the
-    menu does not carry it to the others."""
+    menu does not carry it to the others, unless an address that somebody opened names it."""
+    st.session_state[_GOES_ALONG] = name if st.query_params.get("set") == name else ""
     seed("set", name)
     st.session_state[OPENED_BY_ITSELF] = name
+
+
+def set_of_page_alone() -> str | None:
+    """The set that a page chose by itself and keeps to itself; None where there is none."""
+    state = st.session_state
+    name = state.get(OPENED_BY_ITSELF)
+    return None if name == state.get(_GOES_ALONG) else name
 
 
 def chosen_by_page(name: str, why: str) -> str:
@@ -250,7 +259,7 @@ def shared_parameters(chosen: bool = False) -> dict[str, Any]:
     wanted, nearest = st.session_state.get("replaced_model", (None, None))
     if nearest is not None and selected.get("model") == nearest.name:
         selected["model"] = wanted
-    if chosen and selected.get("set") == st.session_state.get(OPENED_BY_ITSELF):
+    if chosen and selected.get("set") == set_of_page_alone():
         selected.pop("set", None)
     named = selected.get("set") or ""
     if is_upload(
@@ -364,7 +373,10 @@ def _restore_selection(page: str) -> None:
     selected = state.setdefault("selected", {})
     if context is not None and context.is_history_navigation:
         return
-    if came and "set" not in st.query_params and selected.get("set") == state.pop(OPENED_BY_ITSELF, None):
+    alone = set_of_page_alone()
+    if came and "set" not in st.query_params:
+        state.pop(OPENED_BY_ITSELF, None)
+    if came and "set" not in st.query_params and selected.get("set") == alone:
         selected.pop("set", None)
         state.pop("set", None)
     if came and "model" in st.query_params:  # its field may not be bound to the address (`model_field`)
