@@ -441,7 +441,10 @@ def test_before_anybody_gives_a_result_an_example_shows_what_is_said_of_one_and_
     test = app(PAPERS, paper="Your own result", published_set="MMVP-VLM", published_metric="GroupScore")
     (said,) = [each.value for each in test.caption if each.value.startswith("**Example**")]
     ends = binomtest(31, 135).proportion_ci()
-    assert "a published number as if it were yours. **Yours, 2nd of 4**: 22.96 % " in said.replace("\\", "")
+    assert (
+        "a published number as if it were yours. **Yours, 2nd of 4, not distinguishable from chance (16.67 %)**: 22.96 % "
+        in said.replace("\\", "")
+    )
     assert f"{100 * ends.low:.2f}" in said.replace("\\", "") and "SigLIP" in said
     button(test, "Fill in this example").click()
     fine(test.run())
@@ -582,12 +585,19 @@ def test_a_number_below_chance_is_called_so_beside_its_rank():
         {"kind": "chance", "value": 100 / 6},
         {"kind": "yours", "value": 7.5, "place": "3rd of 4"},
         {"kind": "yours", "value": 17.0, "place": "2nd of 4"},
+        {"kind": "yours", "value": 16.5, "place": "2nd of 4", "low": 13.0, "high": 20.51},
+        {"kind": "yours", "value": 12.5, "place": "2nd of 4", "low": 9.42, "high": 16.15},
+        {"kind": "yours", "value": 17.0, "place": "2nd of 4", "low": 16.8, "high": 20.0},
     ]
     blank = dict.fromkeys(("system", "method", "caution", "low", "high", "place"), "")
     lines = _own_lines(pd.DataFrame([{**blank, **row} for row in rows]), {})
-    below, above = (line.replace("\\", "") for line in lines)
+    below, above, *measured = (line.replace("\\", "") for line in lines)
     assert below.startswith("**Yours, 3rd of 4, below chance (16.67 %)**: 7.50 %")
     assert above.startswith("**Yours, 2nd of 4**: 17.00 %")
+    # 16.50 [13.00, 20.51] was called below 16.70, which its interval holds
+    said = ", not distinguishable from chance (16.67 %)", ", below chance (16.67 %)", ""
+    for line, told in zip(measured, said, strict=True):
+        assert line.startswith(f"**Yours, 2nd of 4{told}**: ")
 
 
 def test_one_published_result_inside_an_interval_is_told_in_the_singular():

@@ -361,14 +361,24 @@ def _own_lines(table: pd.DataFrame, marks: Mapping[str, str]) -> list[str]:
             lines.append(f"**Yours is not comparable**: {escape_markdown(row['caution'])}. It is {what}.")
             continue
         place = f", {row['place']}" if row["place"] else ""
-        if (below := chances[chances > row["value"]]).size:
-            place += f", below chance ({_pct(below.min(), 2)} %)"
+        place += _beside_chance(chances, row)
         lines.append(
             f"**Yours{place}**: {what}; {above} of the {counted(len(others), 'comparable published result')} "
             f"{'is' if above == 1 else 'are'} higher{_inside(others, row)}."
             f"{_not_counted(table, row['value'], marks)}"
         )
     return lines
+
+
+def _beside_chance(chances: pd.Series, row: Mapping[Any, Any]) -> str:
+    """`, below chance (16.70 %)` of a number that is under the lowest chance level, and of one whose interval holds it
+    that it cannot be told from it; "" of others. chances : those that were published."""
+    if not chances.size:
+        return ""
+    level, is_sure = chances.min(), row["low"] != ""
+    if is_sure and row["low"] <= level <= row["high"]:
+        return f", not distinguishable from chance ({_pct(level, 2)} %)"
+    return f", below chance ({_pct(level, 2)} %)" if row["value"] < level else ""
 
 
 def _label(metric: str) -> str:
