@@ -442,8 +442,8 @@ def test_before_anybody_gives_a_result_an_example_shows_what_is_said_of_one_and_
     (said,) = [each.value for each in test.caption if each.value.startswith("**Example**")]
     ends = binomtest(31, 135).proportion_ci()
     assert (
-        "a published number as if it were yours. **Yours, 2nd of 4, not distinguishable from chance (16.67 %)**: 22.96 % "
-        in said.replace("\\", "")
+        "a published number as if it were yours. **Yours, 2nd of 4, not distinguishable from chance (16.67 %)**: "
+        "22.96 % " in said.replace("\\", "")
     )
     assert f"{100 * ends.low:.2f}" in said.replace("\\", "") and "SigLIP" in said
     button(test, "Fill in this example").click()
