@@ -130,6 +130,8 @@ _HEADS = {
     "different": "Those that do not hold here",
     "open": "Those that cannot be told yet",
 }
+_WHY_LESS = "Why less than in the paper?"
+_MARKS = {"same": "✓", "different": "✗", "open": "?"}
 _MANY, _FIRST = 7, 5  # claims of a verdict: 17 in sight were two screens of a phone
 _COUNTED = {
     "same": ("holds here", "hold here"),
@@ -159,8 +161,10 @@ def each_claim(paper: str) -> None:
         return
     st.html(f'<div id="{_EACH}"></div>')
     _in_short(claims)
-    if PAPERS[paper] == "TTM":
-        st.caption(_why_less(_record_of_figures() or {}))
+    why = _why_less(_record_of_figures() or {}) if PAPERS[paper] == "TTM" else ""
+    if why:
+        with st.expander(_WHY_LESS):
+            st.markdown(why)
     with st.expander(f"Of the paper's {_count(claims)}"), st.container(key="paper-claims"):
         st.caption(_JUDGED)
         st.table(_rows(sorted(claims, key=_place_in_table)))
@@ -169,15 +173,17 @@ def each_claim(paper: str) -> None:
 
 
 def _in_short(claims: Sequence[Mapping[str, Any]]) -> None:
-    """A paragraph per verdict: how many claims have it, and which; of many the first, as the table has them all."""
+    """A list per verdict: how many claims have it, and which; of many the first, as the table has them all."""
     found = {name: [c for c in claims if c["verdict"] == name] for name in _VERDICTS}
     with st.container(key="claims-below", gap="xsmall"):
         for name, own in found.items():
             if own:
                 shown = own if len(own) <= _MANY else own[:_FIRST]
                 more = [f"{len(own) - len(shown)} more in the table below"] * (len(own) > len(shown))
-                said = escape_markdown("; ".join([*map(_short, shown), *more]))
-                st.markdown(f"**{_HEADS[name]} ({len(own)}):** {said}.")
+                said = (f"- {_MARKS[name]} {escape_markdown(_short(claim))}" for claim in shown)
+                st.markdown(
+                    "\n".join([f"**{_HEADS[name]} ({len(own)})**", "", *said, *(f"- {m}" for m in more)])
+                )
 
 
 def _why_less(record: Mapping[str, Any]) -> str:
@@ -200,7 +206,7 @@ def _why_less(record: Mapping[str, Any]) -> str:
         f"{_signed(found['rank_correlation'], 2)})."
     )
     return true_minus(
-        "**Why less than in the paper?** Our runs tell it only in part, by the first pseudo-labels. "
+        "Our runs tell it only in part, by the first pseudo-labels. "
         f"{near_chance} {not_enough} {over_all} The paper's larger models were not run here."
     )
 
