@@ -8,6 +8,11 @@ from html import escape
 
 import streamlit as st
 
+from core.base.text import counted
+from core.metrics.groups import GROUP_MATCH, METRICS
+
+GROUP_MATCH_LABEL = METRICS[GROUP_MATCH].label  # of the card that is open: five took two screens of a phone
+
 
 @contextmanager
 def table_or_cards(key: str, cards: Mapping[str, Sequence[tuple[str, str]]]) -> Iterator[None]:
@@ -18,9 +23,12 @@ def table_or_cards(key: str, cards: Mapping[str, Sequence[tuple[str, str]]]) -> 
     """
     with st.container(key=f"metric-table-{key}"):
         yield
-    st.html(
-        f'<div class="cm-metric-cards">{"".join(_card(name, rows) for name, rows in cards.items())}</div>'
-    )
+    main = GROUP_MATCH_LABEL if GROUP_MATCH_LABEL in cards else next(iter(cards), "")
+    others = [_card(name, rows) for name, rows in cards.items() if name != main]
+    head = f"<summary>The other {counted(len(others), 'metric')}</summary>"
+    fold = f'<details class="cm-fold">{head}{"".join(others)}</details>' if others else ""
+    shown = _card(main, cards[main]) if main else ""
+    st.html(f'<div class="cm-metric-cards">{shown}{fold}</div>')
 
 
 def _card(metric: str, rows: Sequence[tuple[str, str]]) -> str:
