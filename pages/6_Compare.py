@@ -289,7 +289,7 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     columns = columns_of(shown, sides, a.clusters or b.clusters, compared)
     tests = [name for name in columns.measured if name == "p" or name.startswith(("p (", "p by "))]
     with table_or_cards("compare", cards_of(shown, sides, columns.interval, tests)):
-        difference_table(shown, columns, columns.measured, "for p and chance levels")
+        difference_table(shown, columns, columns.measured)
     hanging = a.clusters or b.clusters
     corrected = (
         f". Intervals and {'p' if hanging else ALONE} are of each metric alone; p (Holm) is corrected for these "
@@ -446,9 +446,8 @@ def helps_of(
     return helps | {a.column: names[0], b.column: names[1]}
 
 
-def difference_table(table: pd.DataFrame, columns: Columns, order: list[str], swiped: str = "") -> None:
-    """Some columns of the table of differences; a difference with its interval in one cell. swiped : what a phone's
-    visitor finds to the right, "for …"."""
+def difference_table(table: pd.DataFrame, columns: Columns, order: list[str]) -> None:
+    """Some columns of the table of differences; a difference with its interval in one cell."""
     written = {name: _pct for name in table if table[name].dtype == float}
     written |= {name: p_exact for name in table if name == "p" or name.startswith(("p (", "p by "))}
     written |= {name: signed_text for name in table if name.startswith("B − A")}
@@ -456,7 +455,7 @@ def difference_table(table: pd.DataFrame, columns: Columns, order: list[str], sw
     for row, (value, interval) in enumerate(zip(table["B − A"], table[columns.interval], strict=True)):
         said = f"{signed_text(value)} ({signed_text(interval)})"
         styled = styled.format(lambda _, said=said: said, subset=([table.index[row]], ["B − A"]))
-    ui.wide_table(styled, swiped, column_config=columns.config, column_order=order)
+    ui.wide_table(styled, column_config=columns.config, column_order=order)
 
 
 def cards_of(

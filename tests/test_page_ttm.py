@@ -715,7 +715,7 @@ def test_simplematch_has_the_cards_of_test_time_matching(app, made):  # noqa: F8
         assert "tie" in beside
 
 
-def test_a_run_that_was_stopped_says_beside_its_gain_that_it_is_no_result(app, made):  # noqa: F811
+def test_a_run_that_was_stopped_says_beside_its_gain_that_it_is_no_result(app, made, monkeypatch):  # noqa: F811
     """“Beyond luck? Yes” stood there alone, after 3 of 10 iterations."""
     store = RunStore()
     whole = store.get(made.seeds[0])
@@ -730,6 +730,9 @@ def test_a_run_that_was_stopped_says_beside_its_gain_that_it_is_no_result(app, m
             status == "stopped"
         )
     assert not ttm_run._cut_short(whole)
+    monkeypatch.setattr(ttm_run, "_cut_short", lambda run: f"{run.id} was cut.")
+    (line,) = (e.value for e in app(TTM, run=whole.id).markdown if e.value.startswith("Beyond luck?"))
+    assert line.endswith(f"{whole.id} was cut.") and "One seed" not in line
 
 
 def test_a_transfer_check_keeps_both_parts_apart(app, made):  # noqa: F811

@@ -278,7 +278,7 @@ def _groups(entry: str, evaluation: Evaluation, table: ScoreFile | None) -> Grou
 
 
 def upload_read_as(entry: str) -> str:
-    """What the columns or axes of a stored file were taken for, a sentence; "" where each has its name."""
+    """What the columns of a stored file were taken for, a sentence; "" where each has its name."""
     table = _file(entry)[1]
     return "" if table is None else table.read_as
 

@@ -86,7 +86,7 @@ class ScoreFile:
     scores : float32 or float64 (n, m, k), finite. truth : int64 (n, m), or None where the file has none.
     ids : n distinct names. tags : one row per group, text; or None.
     images, captions : what the file calls them, text (n, m) and (n, k); None where it numbers them.
-    read_as : what columns or axes were taken for, where another order would look alike; "" where each is named.
+    read_as : what columns were taken for, where another order would look alike; "" where each is named.
     """
 
     scores: np.ndarray
