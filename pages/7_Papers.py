@@ -181,8 +181,11 @@ def runnable(name: str, way: Any) -> None:
         with st.container(key="table-actions"):  # on a phone below all else
             st.fragment(acting, run_every=poll)(*asked, [plan])
         figures = figures_of(name, seeds, plan, poll)
-        paper_claims.each_claim(st.session_state["paper"])
-        how_counted(store, record)
+        counted_of = lines_counted(store, name)
+        paper_claims.each_claim(st.session_state["paper"], counted_of)
+        if counted_of is not None and st.session_state["paper"] not in table_html.PAPERS:
+            with st.expander("How lines are counted"):  # of a paper it stands with its claims
+                paper_claims.how_counted(counted_of)
         st.fragment(standing, run_every=poll)(*asked, [plan])
         folded = folded_label(name, record)
     if folded:
@@ -200,17 +203,11 @@ def runnable(name: str, way: Any) -> None:
         )
 
 
-def how_counted(store: RunStore, record: dict[str, Any]) -> None:
-    """Below the figure what the count of the lines of all sets and models counts, to which that count leads, and how
-    the others of the pages fit it."""
-    if counts_lines(record["table"]):
-        st.html(f'<div id="{ttm_shifts.COUNTED}"></div>')
-        key = table_html.table_choices(table_html.WORLD)[FIRST_OF_WORLD].key
-        counted_so, fits = paper_claims.how_lines_are_counted(record_here(store, key))
-        if counted_so:
-            with st.expander("How lines are counted"):
-                st.caption(counted_so)
-                st.caption(fits)
+def lines_counted(store: RunStore, name: str) -> dict[str, Any] | None:
+    """The table of all sets and models, where its lines are counted beside this one; else None."""
+    if not counts_lines(name):
+        return None
+    return record_here(store, table_html.table_choices(table_html.WORLD)[FIRST_OF_WORLD].key)
 
 
 def counts_lines(key: str) -> bool:
@@ -326,7 +323,7 @@ def standing(name: str, seeds: int, polled: bool, wrong: str, made: list[papers.
         record = plan.record()
         empty = len(table_html.empty_rows(record))
         rows = len({line["line"] for line in record["lines"]}) - empty
-        ours = tables(store, record, rows, bool(empty) and st.session_state.get("empty", False))
+        ours, more = tables(store, record, rows, bool(empty) and st.session_state.get("empty", False))
         both = table_html._both_chances(cell for line in record["lines"] for cell in line["cells"])
         if both:
             st.caption(both)
@@ -334,7 +331,9 @@ def standing(name: str, seeds: int, polled: bool, wrong: str, made: list[papers.
             st.toggle(
                 f"Also the {counted(empty, 'row')} without any number", key="empty", bind="query-params"
             )
-        with st.expander("How to read the numbers"):
+        with st.expander(f"How to read the numbers{', and more on ours' * bool(more)}"):
+            for said in more:
+                st.markdown(said)
             st.caption(f"{reading(record, ours, plan.deviation)} {plan.remark}")
         plan_of_lines(store, plan, bool(wrong))
         elsewhere(plan)
@@ -355,13 +354,16 @@ class Ours(NamedTuple):
     is_folded: bool = False  # on a phone, where the figure above has our numbers
 
 
-def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> list[Mapping[str, Any]]:
+def tables(
+    store: RunStore, record: dict[str, Any], rows: int, empty: bool
+) -> tuple[list[Mapping[str, Any]], list[str]]:
     """The table, and below a paper's what is measured here of the same kind: its lines of the built-in world, or the
-    tables there that answer the same question, one for each length of training. Returns the cells of those tables."""
+    tables there that answer the same question, one for each length of training. Returns the cells of those tables, and
+    what is said of them beyond a sentence each, in Markdown."""
     own, built_in = table_html.halves(record, empty)
     names = table_html.COUNTERPARTS.get(record["table"], ())
     choices = table_html.table_choices(table_html.WORLD)
-    ours, cells = [], []
+    ours, cells, more = [], [], list[str]()
     if built_in:
         note = f"{table_html.SHIPPED[0].upper()}{table_html.SHIPPED[1:]}"
         ours.append(Ours(ours_head("", choices[names[0]].title if names else ""), note, built_in))
@@ -387,13 +389,15 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> l
         own_table(record, own)
         st.html('<div id="ours-here"></div>')  # to which what is said above the table leads
         for said in findings(record["table"], record)[1:]:
-            st.markdown(said)
+            first, rest = in_short(said)
+            st.markdown(first)
+            more.append(rest)
     for each in ours[:-1]:  # of several the longest training decides; the others are opened
         with st.expander(each.head.strip("*")):
-            ours_table(each)
+            more.append(ours_table(each))
     for each in ours[-1:]:
-        ours_table(each)
-    return cells
+        more.append(ours_table(each))
+    return cells, list(filter(None, more))
 
 
 def _first_lines(record: dict[str, Any]) -> int:
@@ -461,22 +465,20 @@ def ours_head(name: str, title: str) -> str:
     return f"**Ours, on the built-in world{where}**"
 
 
-def ours_table(ours: Ours) -> None:
+def ours_table(ours: Ours) -> str:
+    """One of our tables below its head and what it says in a sentence; returns what it says beyond that."""
     side_head(ours.head, ours.note, ours.opens)
     first, more = in_short(ours.said)
     if first:
         st.markdown(first)
-    if more:
-        with st.expander("More on our table"):
-            st.markdown(more)
     lines = _rows_of(ours.markup)
     if lines <= (_MANY_SETS if ours.first else _MANY_ROWS):
         st.html(ours.markup)
-        return
+        return more
     if not ours.first:
         with st.expander(f"All {lines} lines"):  # what is below it is soon there
             st.html(ours.markup)
-        return
+        return more
     with st.container(key="ours-on-phone" if ours.is_folded else None):
         if ours.is_folded:  # on a phone; see the style
             title = f"Ours: {lines} lines, with intervals and chance"
@@ -484,6 +486,7 @@ def ours_table(ours: Ours) -> None:
         st.html(ours.first)
         with st.expander(f"The other {lines - _rows_of(ours.first)} lines"):
             st.html(ours.others)
+    return more
 
 
 def in_short(said: str) -> tuple[str, str]:

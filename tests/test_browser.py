@@ -1924,6 +1924,22 @@ def test_a_link_to_a_place_on_the_page_scrolls_there(visit):
     assert page.locator("#ours-here").evaluate("e => e.getBoundingClientRect().top < innerHeight")
 
 
+@pytest.mark.parametrize("address", ["/Papers", "/Papers#how-lines-are-counted"])
+def test_a_link_to_what_is_folded_opens_the_fold_and_shows_the_place(visit, address):
+    """What a count counts stands in a fold, which stayed closed: nothing was to be seen there."""
+    page = visit(address, width=1366, height=768)
+    place = page.locator("#how-lines-are-counted")
+    place.wait_for(state="attached")
+    settle(page)
+    if "#" not in address:
+        assert not place.evaluate("e => e.closest('details').open")
+        page.locator('a[href="#how-lines-are-counted"]').first.click()
+    page.wait_for_function(
+        "() => { const e = document.querySelector('#how-lines-are-counted'), top = e.getBoundingClientRect().top;"
+        " return e.closest('details').open && top > 0 && top < innerHeight / 2; }"
+    )
+
+
 def test_a_tap_beside_a_phones_open_selection_only_closes_it(visit):
     page = visit("/Groups", width=390, height=844)
     page.locator(".cm-card").first.wait_for()

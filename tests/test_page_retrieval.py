@@ -427,19 +427,19 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
     assert own.loc["MM-Adapter, in the paper", "Cola mAP, all"] == "46.8"  # [Cola] Table 1, CLIP on GQA
     assert own.loc["chance", "Cola mAP, all"] == "16.0" and own.loc["MM-Adapter", "seeds"] == "3"
     assert len(test.get("plotly_chart")) == 2  # ours and the paper's
-    assert "**2 same, 1 open** (4 of 21 runs are measured)" in text(test)
+    assert "**2 hold here, 1 cannot be told yet** (4 of 21 runs are measured)" in text(test)
     assert "longer training would not undo it." in text(test)
     # The whole rule could not be read above the claims.
-    (claims,) = [e for e in test.expander if e.label.startswith("Is it the same here")]
+    (claims,) = [e for e in test.expander if e.label.startswith("Cola's claims one by one")]
     rule = (
         "The rule as it is. 1 of the verdicts says the opposite of what 16 epochs said clearly, marked below."
     )
     assert [m.value for m in test.markdown if rule in m.value] == [claims.markdown[1].value]
-    assert "A claim. **Same**, +3.0 (+1.0 to +5.0) points. So." in text(test)
+    assert "A claim. **Holds here**, +3.0 (+1.0 to +5.0) points. So." in text(test)
     turned = "points after 32 epochs (**16 epochs clearly said the opposite**). So."
-    assert f"A third. **Same**, -3.0 (-5.0 to -1.0) {turned}" in text(test)
+    assert f"A third. **Holds here**, -3.0 (-5.0 to -1.0) {turned}" in text(test)
     assert text(test).count("clearly said the opposite") == 1  # which of the verdicts that is stood nowhere
-    assert "Another. **Open**. Not measured yet: 0 of 3 seeds." in text(test)
+    assert "Another. **Cannot be told yet**. Not measured yet: 0 of 3 seeds." in text(test)
     assert "in the paper MM-Adapter, 48.9 % (before 39.1 %, no intervals printed)" in text(
         test
     )  # [Cola] Table 1

@@ -94,7 +94,9 @@ def test_the_clear_rises_and_falls_of_the_claims_add_up_to_those_of_the_headline
     found = list(sides.values())
     assert (len(found), found.count(1), found.count(-1)) == (49, 6, 4)
     record = papers.table_plan(RunStore(tmp_path), "world").record()
-    assert "clearly on 6, and falls on 27, clearly on 4" in table_html.finding("world", record, "ttm/1")
+    assert "clearly rises on 6 of 49 lines and clearly falls on 4; on the other 39" in table_html.finding(
+        "world", record, "ttm/1"
+    )
     claims = {claim["says"]: claim["decided_by"] for claim in paper_claims.record()["claims"]}
     square, one_image = (next(v for k, v in claims.items() if part in k) for part in ("2×2", "one image"))
     assert square.startswith("Of 20 such lines 4 rise and 2 fall clearly.")

@@ -67,9 +67,32 @@ _SCRIPT = """
     const scroll = () => { main()?.scrollTo(0, top); return Math.abs((main()?.scrollTop ?? 0) - top) < 2; };
     if (top !== undefined) settle(scroll);
   };
-  // A link to a place on the page is a step of the browser's, too, which scrolls there itself.
+  // A link to a place on the page is a step of the browser's, too, which scrolls there before what is folded is opened.
   let jumped = 0;
-  window.addEventListener("click", event => { if (event.target.closest?.('a[href^="#"]')) jumped = Date.now(); }, true);
+  // What is folded there is opened: the fold that the place is in, or the one right behind it.
+  const unfold = name => {
+    const place = name && document.getElementById(name);
+    const fold = place?.closest("details")
+      ?? place?.closest(".stElementContainer")?.nextElementSibling?.querySelector(":scope > .stExpander > details");
+    if (fold && !fold.open) fold.querySelector("summary").click();
+    return place;
+  };
+  // To it, also once what opens has its height.
+  const jump = name => {
+    let found = false;
+    settle(() => {
+      const place = found ? document.getElementById(name) : unfold(name);
+      found ||= Boolean(place);
+      place?.scrollIntoView({block: "start"});
+      return place;
+    });
+  };
+  window.addEventListener("click", event => {
+    const link = event.target.closest?.('a[href^="#"]');
+    if (!link) return;
+    jumped = Date.now();
+    jump(link.hash.slice(1));
+  }, true);
   // The next of cards that are higher than a phone's screen, by the button below them: from its beginning.
   window.addEventListener("click", event => {
     if (!event.target.closest?.('[class*="st-key-turn-"] button')) return;
@@ -138,7 +161,8 @@ _SCRIPT = """
     pushed ||= made;
     return (add ? choose : replace)(state, title, url);
   };
-  show();
+  if (location.hash) jump(location.hash.slice(1));  // a place that comes later than the address
+  else show();
 })();
 </script>
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,18 +13,20 @@ import streamlit as st
 from core.base import paths
 from core.base.text import _pct, _signed, _signed_range, counted
 from core.figures.text import escape_markdown
+from core.metrics.groups import GROUP_MATCH
 from core.papers.table_html import PAPERS, WORLD
 from ui.formatting import true_minus
-from ui.retrieval_table import _VERDICTS, _counted_verdicts, _verdict_record
-from ui.ttm_shifts import TO_COUNTED, beside_the_table_of_sets
+from ui.retrieval_table import _VERDICTS, _counted_verdicts, _verdict_in_words, _verdict_record
+from ui.ttm_shifts import COUNTED, TO_COUNTED, beside_the_table_of_sets
 
 _JUDGED = (
-    "Here: small models on the built-in world, so not the paper's own pictures. A claim is the same or different only "
-    "where the numbers show it clearly, beyond their 95 % intervals; else it is open."
+    "Here: small models on the built-in world, so not the paper's own pictures. A claim holds here, or does not, only "
+    "where the numbers show it clearly, beyond their 95 % intervals; else it cannot be told yet."
 )
 _COLA_RULE = (
-    "The difference in points is the mean over seeds, with its 95 % interval. Same or different only where the "
-    "difference is clear, every seed agrees and longer training would not undo it. The whole rule stands on Retrieval."
+    "The difference in points is the mean over seeds, with its 95 % interval. A claim holds here, or does not, only "
+    "where the difference is clear, every seed agrees and longer training would not undo it. The whole rule stands on "
+    "Retrieval."
 )
 _FIGURES_RULE = (
     "Measured on groups of the test sets. Differences are in points, over seeds where a model is trained; all have "
@@ -125,19 +127,12 @@ _IN_WORDS = (
     (r"^(.* better than the model before), for (queries of .*)$", r"\1 for \2"),
     (r"\bsuch pictures\b", "pictures with exchanged attributes"),
 )
-_HEADS = {
-    "same": "The paper's claims that hold here",
-    "different": "Those that do not hold here",
-    "open": "Those that cannot be told yet",
-}
+_EVIDENCE = "The evidence for each claim"
 _WHY_LESS = "Why less than in the paper?"
+_COUNTED_SO = "How lines are counted"
 _MARKS = {"same": "✓", "different": "✗", "open": "?"}
 _MANY, _FIRST = 7, 5  # claims of a verdict: 17 in sight were two screens of a phone
-_COUNTED = {
-    "same": ("holds here", "hold here"),
-    "different": ("does not", "do not"),
-    "open": ("is open", "are open"),
-}
+_OF_NEITHER = re.compile(r"lines of neither kind( \(.*?\))")
 _EACH = "claims-here"  # the place of all claims with their numbers
 
 
@@ -154,22 +149,37 @@ def section(paper: str) -> None:
             st.markdown(f"[{_counts(claims)} ↓](#{_EACH})")
 
 
-def each_claim(paper: str) -> None:
-    """Below the figure: which claims hold and which do not, and every claim with its numbers, once it is opened."""
+def each_claim(paper: str, lines: Mapping[str, Any] | None = None) -> None:
+    """Below the figure: which claims hold and which do not, and every claim with its numbers, once it is opened.
+
+    lines : `TablePlan.record()` of the table of all sets and models, where it is counted beside the claims.
+    """
     claims, rule = _claims_of(PAPERS.get(paper, ""))
     if not claims:
         return
     st.html(f'<div id="{_EACH}"></div>')
     _in_short(claims)
+    if lines is not None and (sums := _lines_add_up()):
+        st.markdown(sums)
     why = _why_less(_record_of_figures() or {}) if PAPERS[paper] == "TTM" else ""
-    if why:
-        with st.expander(_WHY_LESS):
-            st.markdown(why)
-    with st.expander(f"Of the paper's {_count(claims)}"), st.container(key="paper-claims"):
+    label = f"{_EVIDENCE}, and why gains are smaller" if why else _EVIDENCE
+    with st.expander(label), st.container(key="paper-claims"):
         st.caption(_JUDGED)
         st.table(_rows(sorted(claims, key=_place_in_table)))
-        with st.expander("How a claim is judged"):
-            st.caption(rule)
+        st.markdown(f"**How a claim is judged.** {rule}")
+        if lines is not None:
+            how_counted(lines)
+        if why:
+            st.markdown(f"**{_WHY_LESS}** {why}")
+
+
+def how_counted(lines: Mapping[str, Any]) -> None:
+    """What the count of the lines of all sets and models counts, at the place to which that count leads, and how the
+    others of the pages fit it. lines : `TablePlan.record()` of that table."""
+    counted_so, fits = how_lines_are_counted(lines)
+    if counted_so:
+        st.html(f'<div id="{COUNTED}"></div>')
+        st.markdown(f"**{_COUNTED_SO}.** {counted_so} {fits}")
 
 
 def _in_short(claims: Sequence[Mapping[str, Any]]) -> None:
@@ -179,11 +189,11 @@ def _in_short(claims: Sequence[Mapping[str, Any]]) -> None:
         for name, own in found.items():
             if own:
                 shown = own if len(own) <= _MANY else own[:_FIRST]
-                more = [f"{len(own) - len(shown)} more in the table below"] * (len(own) > len(shown))
-                said = (f"- {_MARKS[name]} {escape_markdown(_short(claim))}" for claim in shown)
-                st.markdown(
-                    "\n".join([f"**{_HEADS[name]} ({len(own)})**", "", *said, *(f"- {m}" for m in more)])
-                )
+                more = [f"{len(own) - len(shown)} more below, with the evidence"] * (len(own) > len(shown))
+                said = [f"- {escape_markdown(_short(claim))}" for claim in shown]
+                head = f"**{_MARKS[name]} {_counted_verdicts(own)}**"
+                with st.container(key=f"claims-{name}"):
+                    st.markdown("\n".join([head, "", *said, *(f"- {m}" for m in more)]))
 
 
 def _why_less(record: Mapping[str, Any]) -> str:
@@ -219,8 +229,7 @@ def _short(claim: Mapping[str, Any]) -> str:
         return f"{said} – here clearly on {held[2]} of {held[1]} sets"
     if moved := re.search(r"^Of (\d+) (such lines|sets) (\d+) rises? and (\d+) falls? clearly", decided):
         of, lines, rise, fall = moved.groups()
-        falls = f"{fall} fall{'s' * (fall == '1')}"
-        return f"{said} – here clearly on {rise} of {of} {lines.removeprefix('such ')} ({falls})"
+        return f"{said} – here {_clear(int(of), lines.removeprefix('such '), int(rise), int(fall))}"
     if won := re.search(r"^Clearly higher on (\d+) of (\d+) sets", decided):
         return f"{said} – here clearly on {won[1]} of {won[2]} sets"
     return f"{said} – not measured here" if decided.startswith("Not measured") else said
@@ -237,43 +246,36 @@ def _clause(says: str) -> str:
 
 
 def _counts(claims: Sequence[Mapping[str, Any]]) -> str:
-    """`The paper's 11 claims: 3 hold here, 4 do not, 4 are open`."""
-    counts = {name: sum(c["verdict"] == name for c in claims) for name in _VERDICTS}
-    said = [f"{n} {_COUNTED[name][n != 1]}" for name, n in counts.items() if n]
-    return f"The paper's {counted(len(claims), 'claim')}: {', '.join(said)}"
+    """`The paper's 11 claims: 3 hold here, 4 do not hold here, 4 cannot be told yet`."""
+    return f"The paper's {counted(len(claims), 'claim')}: {_counted_verdicts(claims)}"
 
 
 def _of_all_papers() -> None:
-    """`The same here: 3 of 11 claims of Test-Time Matching, ...`, and once it is opened which are different."""
+    """`The papers' claims that hold here: 3 of 11 of Test-Time Matching, ...`, and once it is opened which do not."""
     of_paper = {paper: claims for paper, short in PAPERS.items() if (claims := _claims_of(short)[0])}
     if not of_paper:
         return
-    same = [
+    held = [
         f"{sum(c['verdict'] == _VERDICTS[0] for c in claims)} of {len(claims)} of {paper}"
         for paper, claims in of_paper.items()
     ]
-    with st.expander(f"The papers' claims that are the same here: {', '.join(same)}"):
+    with st.expander(f"The papers' claims that hold here: {', '.join(held)}"):
         st.markdown(
             "\n".join(
-                f"- [{paper}](Papers?{urlencode({'paper': paper})}): of {_count(claims)}{_different(claims)}."
+                f"- [{paper}](Papers?{urlencode({'paper': paper})}): {_counted_verdicts(claims)}{_different(claims)}."
                 for paper, claims in of_paper.items()
             )
         )
 
 
-def _count(claims: Sequence[Mapping[str, Any]]) -> str:
-    """`11 claims 3 are the same here, 4 different, 4 open`."""
-    return f"{len(claims)} claims {_counted_verdicts(claims, in_a_sentence=True)}"
-
-
 def _different(claims: Sequence[Mapping[str, Any]]) -> str:
-    """`. Different: ...`, the claims that are not found here, in few words; "" where none is."""
+    """`. What does not hold here: ...`, the claims that are not found here, in few words; "" where none is."""
     said = [_clause(c["says"]) for c in claims if c["verdict"] == _VERDICTS[1]]
-    return f". **Different**: {escape_markdown('; '.join(said))}" if said else ""
+    return f". **What does not hold here**: {escape_markdown('; '.join(said))}" if said else ""
 
 
 def _place_in_table(claim: Mapping[str, Any]) -> tuple[bool, int]:
-    """The claim on the metric itself first, whatever is found of it; then the same, the different and the open ones."""
+    """The claim on the metric itself first, whatever is found of it; then those that hold, do not, and are not told."""
     return not claim.get("first"), _VERDICTS.index(claim["verdict"])
 
 
@@ -300,24 +302,55 @@ def how_lines_are_counted(record: Mapping[str, Any]) -> tuple[str, str]:
         return "", ""
     seeds = {c["shipped_seeds"] for line in record["lines"] for c in line["cells"] if c["method"] == "TTM"}
     runs = f"of {counted(seeds.pop(), 'seed')}" if len(seeds) == 1 else "over its seeds"
-    parts = [
-        f"{kind['lines']} {'on ' + kind['of'] if kind['of'] else 'others'} ({_clear(kind)})" for kind in kinds
-    ]
+    changes = list(_changes(record))
     counted_so = (
         f"A line is one model on one set, the mean {runs}. It rises where GroupMatch ends "
         "higher than before, clearly where the value before lies outside the 95 % interval after."
     )
     fits = (
-        f"The claims count clear changes of the same {sum(kind['lines'] for kind in kinds)} lines: {', '.join(parts)}. "
-        f"{beside_the_table_of_sets()}"
+        f"Whether clear or not, {sum(each > 0 for each in changes)} rise and {sum(each < 0 for each in changes)} fall. "
+        f"{_lines_add_up()} {beside_the_table_of_sets()}"
     )
     return counted_so, fits.strip()
 
 
-def _clear(kind: Mapping[str, Any]) -> str:
+def _changes(record: Mapping[str, Any]) -> Iterator[float]:
+    """By how much GroupMatch ends higher than before, of every line of the table of all sets and models."""
+    for line in record["lines"]:
+        at = {c["method"]: c["shipped"] for c in line["cells"] if c["metric"] == GROUP_MATCH}
+        if at.get("TTM") is not None and at.get("SimpleMatch") is not None:
+            yield at["TTM"] - at["SimpleMatch"]
+
+
+def _lines_add_up() -> str:
+    """How the clear changes that single claims count make those of all lines; of another metric are none of these."""
+    kinds = (_record_of_figures() or {}).get("lines", ())
+    others = next(
+        (found[1] for c in _claims_of("TTM")[0] if (found := _OF_NEITHER.search(str(c.get("decided_by"))))),
+        "",
+    )
+    parts = [
+        f"{kind['lines']} {'on ' + kind['of'] if kind['of'] else 'others' + others}: "
+        f"{_rises(kind['rises'], kind['falls'])}"
+        for kind in kinds
+    ]
+    lines, rises, falls = (sum(kind[name] for kind in kinds) for name in ("lines", "rises", "falls"))
+    if not lines:
+        return ""
+    return f"All {lines} lines, clearly: {_rises(rises, falls)} ({'; '.join(parts)})."
+
+
+def _rises(rises: int, falls: int) -> str:
     """`4 rise, 2 fall`."""
-    rises, falls = kind["rises"], kind["falls"]
     return f"{rises} rise{'s' * (rises == 1)}, {falls} fall{'s' * (falls == 1)}"
+
+
+def _clear(of: int, lines: str, rises: int, falls: int) -> str:
+    """`4 of 20 lines clearly rise, 2 clearly fall`."""
+    return (
+        f"{rises or 'none'} of {of} {lines} clearly rise{'s' * (rises == 1)}, "
+        f"{falls or 'none'} clearly fall{'s' * (falls == 1)}"
+    )
 
 
 def _rows(claims: list[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -325,7 +358,7 @@ def _rows(claims: list[Mapping[str, Any]]) -> list[dict[str, str]]:
         {
             "claim": f"{escape_markdown(claim['says'].rstrip('.'))} :small[({_place(claim)})]",
             "here": _here(claim),
-            "verdict": claim["verdict"],
+            "verdict": _verdict_in_words(claim["verdict"]),
         }
         for claim in claims
     ]

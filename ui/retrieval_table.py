@@ -255,16 +255,13 @@ def _highest(data: retrieval.StrategiesData, measure: int) -> tuple[str, float, 
 
 
 def _counted() -> str:
-    """`Of 35 claims of the papers, which stand below one by one, 16 are confirmed, 16 left open, 3 refuted. `; ""
-    where no verdict is shipped."""
+    """`Of 35 claims of the papers, which stand below one by one, 16 hold here, 3 do not hold here, 16 cannot be told
+    yet. `; "" where no verdict is shipped."""
     record = _verdict_record()
     if record is None:
         return ""
-    (first, count), *others = Counter(claim["verdict"] for claim in record["claims"]).most_common()
-    more = "".join(f", {n} {verdict}" for verdict, n in others)
-    be = "is" if count == 1 else "are"
     claims = f"{len(record['claims'])} claims of the papers, which stand below one by one"
-    return f"Of {claims}, {count} {be} {first}{more}. "
+    return f"Of {claims}, {_counted_verdicts(record['claims'])}. "
 
 
 def _best(data: retrieval.StrategiesData, measure: int, where: str) -> str:
@@ -380,11 +377,11 @@ def _verdicts() -> None:
     others = [claim for claim in record["claims"] if not claim.get("source", "Cola,").startswith("Cola,")]
     of_cola = [claim for claim in record["claims"] if claim not in others]
     said, more = _counted_verdicts(of_cola), "".join(map(_of_another_paper, others))
-    with st.expander(f"Is it the same here, claim by claim? {said}{more}"):
+    with st.expander(f"Cola's claims one by one: {said}{more}"):
         st.markdown(
             f"Cola's claims on the built-in world: **{said}**{more} ({record['runs']} of {record['wanted']} runs are "
-            "measured). A claim counts as the same or different only where the difference is clear, holds in every "
-            "seed, and longer training would not undo it."
+            "measured). A claim holds here, or does not, only where the difference is clear, every seed agrees and "
+            "longer training would not undo it."
         )
         st.markdown(f"**The whole rule.** {record['rule']}{_turned(record)}")
         for verdict in _VERDICTS:
@@ -394,7 +391,7 @@ def _verdicts() -> None:
                 if c["verdict"] == verdict
             ]
             if lines:
-                st.subheader(verdict.capitalize(), anchor=False)
+                st.subheader(_verdict_in_words(verdict, len(lines)).capitalize(), anchor=False)
                 st.markdown("\n".join(lines))
         st.caption(record.get("history", ""))
         st.caption(record.get("limits", ""))
@@ -407,19 +404,29 @@ def _verdicts() -> None:
 _VERDICTS = ("same", "different", "open")  # of a claim, as the records say it, in the order of every page
 
 
-def _counted_verdicts(claims: Sequence[Mapping[str, Any]], in_a_sentence: bool = False) -> str:
-    """`16 same, 3 different, 17 open`, within a sentence `16 are the same here, 3 different, 17 open`."""
+_IN_WORDS = {  # of one claim, and of several
+    "same": ("holds here", "hold here"),
+    "different": ("does not hold here", "do not hold here"),
+    "open": ("cannot be told yet", "cannot be told yet"),
+}
+
+
+def _verdict_in_words(verdict: str, count: int = 1) -> str:
+    """What a verdict of the records is called on every page, of one claim or of so many."""
+    return _IN_WORDS[verdict][count != 1]
+
+
+def _counted_verdicts(claims: Sequence[Mapping[str, Any]]) -> str:
+    """`16 hold here, 3 do not hold here, 17 cannot be told yet`."""
     counts = Counter(claim["verdict"] for claim in claims)
-    said = [f"{counts[name]} {name}" for name in _VERDICTS if counts[name]]
-    if in_a_sentence:
-        count, _, name = said[0].partition(" ")
-        said[0] = f"{count} {'is' if count == '1' else 'are'} {'the ' * (name == 'same')}{name} here"
-    return ", ".join(said)
+    return ", ".join(
+        f"{counts[name]} {_verdict_in_words(name, counts[name])}" for name in _VERDICTS if counts[name]
+    )
 
 
 def _of_another_paper(claim: Mapping[str, Any]) -> str:
-    """`; one of LABCLIP: open`, of a claim that the papers' page does not count."""
-    return f"; one of {claim['source'].partition(',')[0]}: {claim['verdict']}"
+    """`; one of LABCLIP cannot be told yet`, of a claim that the papers' page does not count."""
+    return f"; one of {claim['source'].partition(',')[0]} {_verdict_in_words(claim['verdict'])}"
 
 
 def _turned(record: Mapping[str, Any]) -> str:
@@ -450,7 +457,8 @@ def _claim_line(claim: Mapping[str, Any], epochs: int) -> str:
     if claim.get("turned"):
         number += f" (**{epochs} epochs clearly said the opposite**)"
     source = f" ({claim['source']})" if "source" in claim else ""
-    return f"- {claim['says'].rstrip('.')}{source}. **{claim['verdict'].capitalize()}**{number}. {claim['decided_by']}"
+    said = _verdict_in_words(claim["verdict"]).capitalize()
+    return f"- {claim['says'].rstrip('.')}{source}. **{said}**{number}. {claim['decided_by']}"
 
 
 def _forgetting() -> None:

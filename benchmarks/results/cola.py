@@ -376,7 +376,7 @@ _RULE = (
     "A claim is decided where three things hold. First, after the longest training the difference is clear: its 95 % "
     "interval and every seed lie on the same side of 0 (of unseen combinations each of the four, too). Second, twice "
     "as long a training would not undo it, were its effect that of the last doubling. Third, half as long a training "
-    "does not say the opposite. Otherwise it is open."
+    "does not say the opposite. Otherwise it cannot be told yet."
 )
 
 

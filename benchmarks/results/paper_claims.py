@@ -44,8 +44,8 @@ GLOBAL = "variant=global threshold_mode=relative tau_first=0.5 tau_last=0.0"
 RULE = (
     "A model rises or falls clearly where the value before is outside the 95 % interval after. "
     "Two values, or a value and chance, differ clearly where the intervals do not overlap. "
-    "Same: clear on every set; of a claim that something helps little, every interval holds the chance level. "
-    "Different: clearly the other way on one set. Else open."
+    "A claim holds here where it is clear on every set; of a claim that something helps little, every interval has the "
+    "chance level in it. It does not hold where one set is clearly the other way. Else it cannot be told yet."
 )
 
 

@@ -195,7 +195,7 @@ def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool, ranked: bool 
     )
     if chances:
         cells = "".join(
-            f"<td{_named(head)}><div><span>{_pct(chances[head], 2)}</span></div></td>"
+            f"<td{_named(head)}><div><span>{_pct(chances[head])}</span></div></td>"
             if head in chances
             else "<td></td>"
             for head in heads
