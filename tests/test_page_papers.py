@@ -360,6 +360,18 @@ def test_a_seed_of_yours_says_whether_it_lies_where_one_more_shipped_seed_would(
     assert "one more seed" not in table_html.table_html({**record, "lines": [line]})
 
 
+def test_a_chance_level_that_a_paper_prints_has_one_decimal_too(tmp_path):
+    """VGPT, Table 13, had 50.00 and Cola, Table 2a, 25.00, where others have 50.0 and 25.0."""
+    for table, levels in (
+        ("vgpt/13", ["50.0"] * 4),
+        ("cola/2a", ["25.0", "50.0"]),
+        ("vgpt/1d", ["16.7"] * 3),
+    ):
+        markup = table_html.table_html(papers.table_plan(RunStore(tmp_path), table).record())
+        (row,) = re.findall(r'<th scope="row">random, chance</th>(.*?)</tr>', markup)
+        assert re.findall(r"<span>(.*?)</span>", row) == levels, table
+
+
 @pytest.mark.parametrize(
     ("table", "levels"),
     [
@@ -1423,7 +1435,7 @@ def test_which_claims_are_the_same_different_and_open_stands_in_sight_of_every_p
                 "TTM gains on every 2×2 set, with every model – here 4 of 20 lines clearly rise, 2 clearly fall\n"
                 in said
             )
-            assert "without groups, too – here none of 5 sets clearly rise, 1 clearly falls\n" in said
+            assert "without groups, too – here none of 5 2×2 sets clearly rise, 1 clearly falls\n" in said
         if name == "Cola":
             assert "- MM-Adapter beats Linear\n" in said
     fold = app(PAPERS, **WORLD).expander[0]

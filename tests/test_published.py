@@ -442,7 +442,7 @@ def test_before_anybody_gives_a_result_an_example_shows_what_is_said_of_one_and_
     (said,) = [each.value for each in test.caption if each.value.startswith("**Example**")]
     ends = binomtest(31, 135).proportion_ci()
     assert (
-        "a published number as if it were yours. **Yours, 2nd of 4, not distinguishable from chance (16.67 %)**: "
+        "a published number as if it were yours. **Yours, 2nd of 4, not distinguishable from chance (16.7 %)**: "
         "22.96 % " in said.replace("\\", "")
     )
     assert f"{100 * ends.low:.2f}" in said.replace("\\", "") and "SigLIP" in said
@@ -592,10 +592,10 @@ def test_a_number_below_chance_is_called_so_beside_its_rank():
     blank = dict.fromkeys(("system", "method", "caution", "low", "high", "place"), "")
     lines = _own_lines(pd.DataFrame([{**blank, **row} for row in rows]), {})
     below, above, *measured = (line.replace("\\", "") for line in lines)
-    assert below.startswith("**Yours, 3rd of 4, below chance (16.67 %)**: 7.50 %")
+    assert below.startswith("**Yours, 3rd of 4, below chance (16.7 %)**: 7.50 %")
     assert above.startswith("**Yours, 2nd of 4**: 17.00 %")
     # 16.50 [13.00, 20.51] was called below 16.70, which its interval holds
-    said = ", not distinguishable from chance (16.67 %)", ", below chance (16.67 %)", ""
+    said = ", not distinguishable from chance (16.7 %)", ", below chance (16.7 %)", ""
     for line, told in zip(measured, said, strict=True):
         assert line.startswith(f"**Yours, 2nd of 4{told}**: ")
 

@@ -132,6 +132,7 @@ _WHY_LESS = "Why less than in the paper?"
 _COUNTED_SO = "How lines are counted"
 _MARKS = {"same": "✓", "different": "✗", "open": "?"}
 _MANY, _FIRST = 7, 5  # claims of a verdict: 17 in sight were two screens of a phone
+_LINES = {"such lines": "lines", "sets": "2×2 sets"}  # of what a record counts the changes
 _OF_NEITHER = re.compile(r"lines of neither kind( \(.*?\))")
 _EACH = "claims-here"  # the place of all claims with their numbers
 
@@ -229,7 +230,7 @@ def _short(claim: Mapping[str, Any]) -> str:
         return f"{said} – here clearly on {held[2]} of {held[1]} sets"
     if moved := re.search(r"^Of (\d+) (such lines|sets) (\d+) rises? and (\d+) falls? clearly", decided):
         of, lines, rise, fall = moved.groups()
-        return f"{said} – here {_clear(int(of), lines.removeprefix('such '), int(rise), int(fall))}"
+        return f"{said} – here {_clear(int(of), _LINES[lines], int(rise), int(fall))}"
     if won := re.search(r"^Clearly higher on (\d+) of (\d+) sets", decided):
         return f"{said} – here clearly on {won[1]} of {won[2]} sets"
     return f"{said} – not measured here" if decided.startswith("Not measured") else said

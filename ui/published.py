@@ -121,7 +121,10 @@ def _not_comparable(marks: Mapping[str, str]) -> list[str]:
 def _values(table: pd.DataFrame) -> list[str]:
     """As they are shown: `12.50 [9.40, 16.10]`, without an interval where there is none."""
     rows = table.to_dict("records")
-    return [f"{_pct(row['value'], 2)} {PublishedSet.interval(row)}".strip() for row in rows]
+    return [
+        f"{_pct(row['value'], 1 if row['kind'] == 'chance' else 2)} {PublishedSet.interval(row)}".strip()
+        for row in rows
+    ]
 
 
 def _latex(table: pd.DataFrame, marks: Mapping[str, str], about: str, cite: bool) -> str:
@@ -371,14 +374,14 @@ def _own_lines(table: pd.DataFrame, marks: Mapping[str, str]) -> list[str]:
 
 
 def _beside_chance(chances: pd.Series, row: Mapping[Any, Any]) -> str:
-    """`, below chance (16.70 %)` of a number that is under the lowest chance level, and of one whose interval holds it
+    """`, below chance (16.7 %)` of a number that is under the lowest chance level, and of one whose interval holds it
     that it cannot be told from it; "" of others. chances : those that were published."""
     if not chances.size:
         return ""
     level, is_sure = chances.min(), row["low"] != ""
     if is_sure and row["low"] <= level <= row["high"]:
-        return f", not distinguishable from chance ({_pct(level, 2)} %)"
-    return f", below chance ({_pct(level, 2)} %)" if row["value"] < level else ""
+        return f", not distinguishable from chance ({_pct(level)} %)"
+    return f", below chance ({_pct(level)} %)" if row["value"] < level else ""
 
 
 def _label(metric: str) -> str:

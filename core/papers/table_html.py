@@ -385,6 +385,10 @@ def _printed_digits(lines: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 def _cell_html(cell: Mapping[str, Any], measured: bool, chance: str, digits: int) -> str:
     signed = cell["metric"] == GAINS[0]
+    if (
+        cell["method"] == "chance"
+    ):  # with one decimal as everywhere: it is no measurement, and 16.70 none of theirs
+        digits = 1
     printed = "" if cell["paper"] is None else _number(cell["paper"], cell["paper_std"], digits, signed)
     upper = printed and f"<span>{printed}</span>"
     if cell["shipped"] is not None:
