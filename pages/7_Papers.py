@@ -823,9 +823,9 @@ def printed(paper: str, table: str) -> None:
         [name for name in frame if name not in about] + about
     ]  # a phone shows three columns
     st.dataframe(numbers_first, hide_index=True, key="printed")
-    paper_claims.each_claim(st.session_state["paper"])
     for number, note in enumerate(table_html.table_notes(paper, table), 1):
         st.caption(escape_markdown(f"[{number}] {note}"))
+    paper_claims.each_claim(st.session_state["paper"])
     ui.page_button(
         "Measure the same on Matching",
         "pages/2_Matching.py",

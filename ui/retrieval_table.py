@@ -404,7 +404,7 @@ def _verdicts() -> None:
 _VERDICTS = ("same", "different", "open")  # of a claim, as the records say it, in the order of every page
 
 
-_IN_WORDS = {  # of one claim, and of several
+_IN_A_SENTENCE = {  # of one claim, and of several
     "same": ("holds here", "hold here"),
     "different": ("does not hold here", "do not hold here"),
     "open": ("cannot be told yet", "cannot be told yet"),
@@ -413,7 +413,7 @@ _IN_WORDS = {  # of one claim, and of several
 
 def _verdict_in_words(verdict: str, count: int = 1) -> str:
     """What a verdict of the records is called on every page, of one claim or of so many."""
-    return _IN_WORDS[verdict][count != 1]
+    return _IN_A_SENTENCE[verdict][count != 1]
 
 
 def _counted_verdicts(claims: Sequence[Mapping[str, Any]]) -> str:
