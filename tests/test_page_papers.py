@@ -1131,6 +1131,14 @@ def test_rows_of_a_figure_have_room_for_their_names_on_a_phone(app, monkeypatch,
     assert given == [least]
 
 
+def test_names_of_a_figures_rows_do_not_lie_on_each_other_on_a_phone(tmp_path):
+    """Those of WhatsUp stood in two lines each on rows of 17 pixels: the phone's legend had taken the rest."""
+    data = papers_data(papers.table_plan(RunStore(tmp_path), "ttm/8").record())
+    names = {least: " ".join(papers_figure(data, False, least).layout.yaxis.ticktext) for least in (0, 20)}
+    assert "WhatsUp<br>A-Left-Right, CLIP-B32" in names[0]
+    assert "WhatsUp, A-Left-Right, CLIP-B32" in names[20] and "<br>" not in names[20]
+
+
 def test_what_is_marked_is_said_once_below_the_figure(app):
     for table in ("Table 3a", "Table 6"):
         said = text(app(PAPERS, paper="Language priors", table=table))

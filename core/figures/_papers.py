@@ -267,7 +267,7 @@ def papers_figure(data: PapersData, highest: bool = False, least: float = 0) -> 
     if is_mixed:
         first = next(i for i, line in enumerate(data.lines) if line.startswith(_HERE))
         figure.add_hline(y=first - 0.5, line={"color": _CHANCE, "width": 1})
-    return _laid_out(figure, data, row)
+    return _laid_out(figure, data, row, two_lines=row >= _MOST and not least)
 
 
 def _row_height(data: PapersData, on_one_line: bool) -> float:
@@ -298,16 +298,18 @@ def _name_highest(figure: go.Figure, data: PapersData, values: np.ndarray, at: n
         )
 
 
-def _laid_out(figure: go.Figure, data: PapersData, row: float) -> go.Figure:
-    """Axis, legend and the names of the lines, in two lines of letters where they are long and there is room."""
+def _laid_out(figure: go.Figure, data: PapersData, row: float, two_lines: bool) -> go.Figure:
+    """Axis, legend and the names of the lines. two_lines : of letters, where a name is long and there is room: not on a
+    phone, whose legend takes the rows' room."""
     rows = row * len(data.lines)
     layout(figure, round(rows + _ABOVE + _BELOW + _APART), "", "")
     is_tall = rows > _TALL
     figure.update_xaxes(range=[0, 104], ticksuffix=" %", dtick=25, side="top" if is_tall else "bottom")
     above = (_APART + (_BELOW if is_tall else 0)) / max(rows, 1)
     figure.update_layout(showlegend=data.has_numbers, margin={"t": 2, "b": 2}, legend={"y": 1 + above})
-    two = row >= _MOST
-    names = [line.replace(", ", "<br>", 1) if two and len(line) > _LONG_NAME else line for line in data.lines]
+    names = [
+        line.replace(", ", "<br>", 1) if two_lines and len(line) > _LONG_NAME else line for line in data.lines
+    ]
     return rows_axis(figure, names)
 
 
