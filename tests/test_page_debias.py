@@ -1394,6 +1394,30 @@ def test_retrieval_shows_the_alpha_that_other_images_chose(app):
     assert table["text to image R@1"].nunique() == 1
 
 
+def test_the_curve_of_retrieval_has_its_band_both_ends_and_an_alpha_that_other_images_chose(app):
+    """It had no interval, and marked the alpha alone that was tuned on the very images. Expected: scipy's interval."""
+    from core.figures import alpha as figures
+
+    stored = json.loads((ROOT / "assets/results/alpha_retrieval.json").read_text())
+    data = figures._retrieval_data(stored)
+    for i in (0, 37, 100):
+        right = round(stored["curve"]["value"][i] / 100 * stored["images"])
+        exact = scipy.stats.binomtest(right, stored["images"]).proportion_ci(method="exact")
+        assert (data.low[i], data.high[i]) == pytest.approx((100 * exact.low, 100 * exact.high), abs=1e-6)
+    traces = figures._retrieval_figure(data).data
+    drawn = {
+        trace.name: (trace.x[0], trace.y[0]) for trace in traces if trace.mode == "markers" and trace.name
+    }
+    assert drawn["α = 0 and 1"] == (0.0, 21.0) and drawn["α from the validation split"][1] == 55.0
+    assert any(trace.mode == "markers" and (trace.x[0], trace.y[0]) == (1.0, 55.0) for trace in traces)
+    assert "95 % band" in [trace.name for trace in traces]
+    said = text(app(view="Retrieval"))
+    assert "Held out: R@1 21.0 % at α = 0 → 55.0 % at α = 0.999" in said
+    assert "+34.0 points (95 % interval +25.7 to +41.7" in said and "chance 10.3 %, no ties" in said
+    assert "10 times: 21.3 → 55.2 % (± 3.0 SD over splits)" in said
+    assert "chosen on these same images (tuned on test): too high to quote" in said
+
+
 def test_a_model_without_likelihoods_is_replaced_by_the_captioner_and_told(app, scored):
     test = app(model="builtin/clip")
     said = text(test).replace("\\", "")

@@ -12,8 +12,9 @@ from core.base.text import _pct
 from core.debiasing.curves import AlphaCurve, _alpha_text
 from core.debiasing.study import PriorStability
 from core.figures._margins import with_threshold_line
-from core.figures._style import MAX_STEPS, OUTCOME_COLOURS, SERIES, faint, hatched, layout, line
-from core.metrics.groups import METRICS
+from core.figures._style import MAX_STEPS, OUTCOME_COLOURS, SERIES, band, faint, hatched, layout, line
+from core.metrics.groups import IMAGE_TO_TEXT, METRICS
+from core.metrics.statistics import Estimate
 
 _SEEN = 0.005  # of alpha: three pixels of the strip
 _STRIP = 7  # pixels: the height of the strip that shows where a metric is highest
@@ -362,6 +363,75 @@ def trainset_figure(data: _TrainsetData) -> go.Figure:
     layout(figure, 340, "alpha", "R@1, image to text", percent=True)
     lowest = min(float(values.min()) for values in data.values.values())
     figure.update_yaxes(range=[_floor(lowest), 104])
+    return figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25, hoverformat=".3f")
+
+
+class _RetrievalData(NamedTuple):
+    """R@1 from image to text over alpha with the 95 % interval of its images, percent, and its chance level.
+
+    marks : what is pointed at, by its name in the legend: alpha, percent and the symbol.
+    """
+
+    alpha: np.ndarray
+    values: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    chance: float
+    marks: dict[str, tuple[float, float, str]]
+
+
+def _retrieval_data(stored: Mapping[str, Any]) -> _RetrievalData:
+    """From a record as `benchmarks.results.alpha retrieval` stores it: the band is Clopper and Pearson's of the
+    share of its images, as in `RetrievalStudy.curve_table`."""
+    shares = np.array(stored["curve"]["value"]) / 100
+    low, high = Estimate.interval_of_moments(shares, shares, stored["images"])
+    named = {
+        "alpha_0": ("α = 0 and 1", "circle"),
+        "alpha_1": ("", "circle"),
+        "from_validation": ("α from the validation split", "diamond-open"),
+        "best": ("best α on these images", "star"),
+    }
+    marks = {
+        name: (stored[row]["alpha"], stored[row]["metrics"][IMAGE_TO_TEXT]["value"], symbol)
+        for row, (name, symbol) in named.items()
+    }
+    chance = stored["alpha_0"]["metrics"][IMAGE_TO_TEXT]["chance"]
+    return _RetrievalData(
+        np.array(stored["curve"]["alpha"]), 100 * shares, 100 * low, 100 * high, chance, marks
+    )
+
+
+def _retrieval_figure(data: _RetrievalData) -> go.Figure:
+    """The curve with its band and its chance level, both ends marked, and beside the alpha that is tuned on these
+    images the one that other images chose."""
+    figure, (colour, _) = go.Figure(), SERIES[0]
+    band(figure, data.alpha, data.low, data.high, colour)
+    figure.data[-1].update(showlegend=True, name="95 % band")
+    line(figure, data.alpha, data.values, "R@1", colour, width=2.4)
+    figure.add_hline(
+        y=data.chance,
+        line={"color": OUTCOME_COLOURS["tie"], "width": 2, "dash": "2px,3px"},
+        name=f"chance {_pct(data.chance)} %",
+        showlegend=True,
+    )
+    for name, (x, y, symbol) in data.marks.items():
+        figure.add_scatter(
+            x=[x],
+            y=[y],
+            mode="markers",
+            name=name,
+            showlegend=bool(name),
+            marker={
+                "color": colour,
+                "size": 15 if symbol == "diamond-open" else 12 if symbol == "star" else 8,
+                "symbol": symbol,
+                "line": {"width": 2 if symbol == "diamond-open" else 0, "color": colour},
+            },
+            hoverinfo="skip",
+        )
+    layout(figure, 340, "alpha", "R@1, image to text", percent=True)
+    lowest, highest = min(float(data.low.min()), data.chance), float(data.high.max())
+    figure.update_yaxes(range=[_floor(lowest), min(104.0, 5 * np.ceil(highest / 5) + 5)], dtick=10)
     return figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25, hoverformat=".3f")
 
 
