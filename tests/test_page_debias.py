@@ -609,9 +609,8 @@ def test_the_headline_is_of_groups_that_alpha_was_not_chosen_on():
     found = study.validated("text_score")
     gains = found.values - found.zero  # the same ten halves at the alpha of the other half, and at 0
     quoted = (
-        f": {gains.mean():+.1f} points of TextScore (± {gains.std(ddof=1):.1f})".replace("-", "−")
-        + " on held-out groups"
-    )
+        f": {gains.mean():+.1f} points of held-out TextScore (± {gains.std(ddof=1):.1f} SD over splits)"
+    ).replace(": -", ": −")
     said, verdict = _headline(study, "text_score"), _conclusion(study, "text_score")
     assert quoted in said and said.replace(quoted, "", 1) in (
         verdict,
@@ -622,10 +621,10 @@ def test_the_headline_is_of_groups_that_alpha_was_not_chosen_on():
 
 
 @pytest.mark.parametrize(("prior", "says"), [
-    ([1.0, 0.0], "Removing the language prior does not help here: +0.0 points of TextScore (± 0.0) on held-out groups; "
-     "removing all of it (α = 1) harms."),
-    ([0.2, 0.0], "Removing the language prior makes no difference here: +0.0 points of TextScore (± 0.0) on held-out "
-     "groups."),
+    ([1.0, 0.0], "Removing the language prior does not help here: +0.0 points of held-out TextScore (± 0.0 SD over "
+     "splits); removing all of it (α = 1) harms."),
+    ([0.2, 0.0], "Removing the language prior makes no difference here: +0.0 points of held-out TextScore (± 0.0 "
+     "SD over splits)."),
 ])  # fmt: skip
 def test_the_headline_has_its_number_whatever_its_verdict(prior, says):
     """By hand: all of 40 images are right at 0, which every half chooses; above 0.4 the first prior turns them all."""
@@ -1096,9 +1095,7 @@ def test_beside_the_number_to_quote_stands_nothing_else_and_the_rest_is_folded(a
     monkeypatch.setattr("ui.debias_alpha._tuned_text", lambda study, metric: "What the best alpha does.")
     test = app()
     (quoted,) = [
-        m.value
-        for m in test.markdown
-        if "points\u00a0of TextScore (±" in m.value or "points of TextScore (±" in m.value
+        m.value for m in test.markdown if "points of held-out TextScore (±" in m.value.replace("\u00a0", " ")
     ]
     assert quoted.startswith("**") and "best alpha" not in quoted
     (folded,) = [e for e in test.get("popover") if e.proto.popover.label == "How sure is that?"]
@@ -1408,8 +1405,11 @@ def test_the_curve_of_retrieval_has_its_band_both_ends_and_an_alpha_that_other_i
     drawn = {
         trace.name: (trace.x[0], trace.y[0]) for trace in traces if trace.mode == "markers" and trace.name
     }
-    assert drawn["α = 0 and 1"] == (0.0, 21.0) and drawn["α from the validation split"][1] == 55.0
-    assert any(trace.mode == "markers" and (trace.x[0], trace.y[0]) == (1.0, 55.0) for trace in traces)
+    assert drawn["α = 0"] == (0.0, 21.0) and drawn["α = 1"] == (1.0, 55.0)
+    assert (
+        drawn["α of validation"] == (stored["from_validation"]["alpha"], 55.0)
+        and drawn["best α, tuned"][1] == 56.5
+    )
     assert "95 % band" in [trace.name for trace in traces]
     said = text(app(view="Retrieval"))
     assert "Held out: R@1 21.0 % at α = 0 → 55.0 % at α = 0.999" in said

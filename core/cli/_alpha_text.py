@@ -140,27 +140,34 @@ def _number(e: Mapping[str, Any]) -> str:
     return f"{_pct(e['value'], 2)} % ({interval}; chance {_pct(e['chance'], 2)}, ties {tie_count(e['ties'])})"
 
 
-def _gain(gain: Mapping[str, Any], zero: Mapping[str, Any], found: Mapping[str, Any]) -> str:
-    """A paired comparison with alpha 0, by cluster where groups hang together; points are exact."""
+def _gain(
+    gain: Mapping[str, Any], zero: Mapping[str, Any], found: Mapping[str, Any], with_p: bool = True
+) -> str:
+    """A paired comparison with alpha 0, by cluster where groups hang together; points are exact. with_p : not of the
+    best alpha, whose verdict has a p of its own, that allows for the choice."""
     tested = gain.get("clustered") or gain
     by = f" by {tested['by']}" if "by" in tested else ""
     interval = f"95 % interval{by} {_signed_range(tested['low'], tested['high'], 2)}"
     points = _change_in_points(zero["value"], found["value"], digits=2)
-    return f"{_signed(points, 2)} points against alpha 0 ({interval}, p = {p_digits(tested['p_value'])})"
+    p = f", p = {p_digits(tested['p_value'])}" if with_p else ""
+    return f"{_signed(points, 2)} points against alpha 0 ({interval}{p})"
 
 
 def _helps(best: Mapping[str, Any], zero: Mapping[str, Any], found: Mapping[str, Any]) -> str:
-    """Whether any alpha is better than 0, by how much, and what could not be told."""
+    """Whether any alpha is better than 0, by how much, and what could not be told; with one p, that of the verdict. The
+    record has the others."""
     if (best["alpha_low"], best["alpha_high"]) == (0, 1):
         return f"no alpha changes its value; {best['says']}"
-    most = f"the best is {_gain(best['gain'], zero, found)}, {TUNED_ON_TEST}"
+    most = f"the best is {_gain(best['gain'], zero, found, with_p=False)}, {TUNED_ON_TEST}"
     luck, signs = (
         p_digits(best.get(f"{name}_holm", best[name])) for name in ("p_any_alpha", "p_random_signs")
     )
     not_found, tests = "no alpha gives more", ""
     if best["probably"]:
         not_found = "likely, but not proven: alpha helps"
-        tests = f"; over all alphas p = {luck}, or {signs} if no rare kind of group loses much"
+        after = " after Holm" if "p_random_signs_holm" in best else ""
+        number = "" if "(p = " in best.get("verdict", "") else f", {signs}"
+        tests = f"; p over all alphas, of random signs{after}{number}"
     elif best["gain"]["difference"] > 0:
         not_found = f"over all alphas tried its gain may be luck (p = {luck})"
     known = {True: "alpha helps", False: not_found, None: "cannot tell whether alpha helps"}

@@ -220,8 +220,8 @@ class _BestGain(NamedTuple):
             after = "" if self.p_holm is None else ", after Holm,"
             return f"p over all alphas{after} {p_digits(self.p_value)}{held}"
         if self.p_any <= 0.05 and self.gain.difference > 0:
-            after = "" if self.p_holm is None else f", after Holm {p_digits(self.p_holm)}"
-            return f"p over all alphas {p_digits(self.p_any)}{after}"
+            after = "" if self.p_holm is None else ", after Holm,"
+            return f"p over all alphas{after} {p_digits(self.p_value)}"
         least = (clustered or self.gain).detectable
         if least is None:
             return "no gain could be told on so few"

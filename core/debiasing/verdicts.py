@@ -46,7 +46,7 @@ def _conclusion(study: AlphaStudy, metric: str, found: _BestGain | None = None, 
 
 def _headline(study: AlphaStudy, metric: str, found: _BestGain | None = None) -> str:
     """`_conclusion` with the one gain that may be quoted, on groups that did not choose alpha, as `: +4.3 points of
-    TextScore (± 2.8) on held-out groups`; of a single group, which has no halves, without it.
+    held-out TextScore (± 2.8 SD over splits)`; of a single group, which has no halves, without it.
 
     p stays beside what it is a test of: whether any alpha helps.
     """
@@ -54,7 +54,7 @@ def _headline(study: AlphaStudy, metric: str, found: _BestGain | None = None) ->
         return _conclusion(study, metric, found)
     gain = study.validated(metric)._gain
     points = _true_minus(
-        f"{_signed(gain[0])} points of {METRICS[metric].label} (± {_pct(gain[1])}) on held-out groups"
+        f"{_signed(gain[0])} points of held-out {METRICS[metric].label} (± {_pct(gain[1])} SD over splits)"
     )
     return _conclusion(study, metric, found, f": {points}")
 

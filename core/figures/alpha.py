@@ -386,10 +386,10 @@ def _retrieval_data(stored: Mapping[str, Any]) -> _RetrievalData:
     shares = np.array(stored["curve"]["value"]) / 100
     low, high = Estimate.interval_of_moments(shares, shares, stored["images"])
     named = {
-        "alpha_0": ("α = 0 and 1", "circle"),
-        "alpha_1": ("", "circle"),
-        "from_validation": ("α from the validation split", "diamond-open"),
-        "best": ("best α on these images", "star"),
+        "alpha_0": ("α = 0", "circle"),
+        "alpha_1": ("α = 1", "circle"),
+        "from_validation": ("α of validation", "diamond-open"),
+        "best": ("best α, tuned", "star"),
     }
     marks = {
         name: (stored[row]["alpha"], stored[row]["metrics"][IMAGE_TO_TEXT]["value"], symbol)
@@ -407,7 +407,7 @@ def _retrieval_figure(data: _RetrievalData) -> go.Figure:
     figure, (colour, _) = go.Figure(), SERIES[0]
     band(figure, data.alpha, data.low, data.high, colour)
     figure.data[-1].update(showlegend=True, name="95 % band")
-    line(figure, data.alpha, data.values, "R@1", colour, width=2.4)
+    line(figure, data.alpha, data.values, "R@1", colour, width=2.4, showlegend=False)
     figure.add_hline(
         y=data.chance,
         line={"color": OUTCOME_COLOURS["tie"], "width": 2, "dash": "2px,3px"},
@@ -420,7 +420,7 @@ def _retrieval_figure(data: _RetrievalData) -> go.Figure:
             y=[y],
             mode="markers",
             name=name,
-            showlegend=bool(name),
+            showlegend=symbol != "circle",
             marker={
                 "color": colour,
                 "size": 15 if symbol == "diamond-open" else 12 if symbol == "star" else 8,
