@@ -14,9 +14,9 @@ from ui.old_links import mark_address, warn_without_effect
 from ui.retrieval_files import own_retrieval_set
 from ui.views import read_view, view_field
 
-LEAD = (  # one line of a laptop and three of a phone: the figure, or the slider, has the height of another one
-    "A captioner scores a caption by how likely it would write it. Common sentences are likely anyway: **alpha** takes "
-    "that out ([lesson 4](Lessons?lesson=alpha))."
+LEAD = (  # one line of a laptop and two of a phone, whose figure has the height of another one
+    "A captioner's score favours sentences that are common anyway: **alpha** takes that out "
+    "([lesson 4](Lessons?lesson=alpha))."
 )
 # As the page shows them and as the address has them; `ui.old_links` has what they were called before.
 ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = DEBIAS_VIEWS

@@ -1692,7 +1692,9 @@ def test_on_a_phone_the_figure_over_alpha_its_slider_and_what_that_gives_are_on_
     said = page.locator(".st-key-alpha-says p").first.inner_text().replace("\u00a0", " ")
     assert all(part in said for part in (": TextScore ", "95 % interval ", ", chance ", "tie"))
     plot = page.evaluate(BOXES, ".st-key-alpha-curve .nsewdrag")[0]
-    assert plot["bottom"] - plot["top"] > 140
+    assert (
+        plot["bottom"] - plot["top"] >= 200
+    )  # it had 130, below three lines of names and above three of its key
     metric = page.evaluate(BOXES, ".st-key-metric")[0]
     assert abs(metric["top"] - buttons["top"]) < 5 and metric["left"] + metric["width"] <= 390 - 16
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -1866,6 +1868,36 @@ def test_the_line_at_alpha_leaves_out_the_figures_own_text(visit):
     gaps = re.findall(r"rgba\(0, 0, 0, 0\) ([\d.]+)px, rgba\(0, 0, 0, 0\) ([\d.]+)px", drawn)
     ends = struck[0]["top"] - line["top"], struck[0]["bottom"] - line["top"]
     assert any((float(top), float(bottom)) == pytest.approx(ends, abs=1) for top, bottom in gaps)
+
+
+def test_the_line_at_alpha_is_not_in_the_name_of_the_chance_level_which_stands_elsewhere_then(visit):
+    """It ran through “chance 3.7 %” from alpha 0.76 on."""
+    page = visit("/Debias?alpha=0.9", height=768)
+    page.locator(".st-key-alpha-curve .cm-moving-line").wait_for(state="attached")
+    settle(page)
+    (line,) = page.evaluate(BOXES, ".st-key-alpha-curve .cm-moving-line")
+    names = page.evaluate(BOXES, ".st-key-alpha-curve .annotation:not([style*='opacity: 0'])")
+    assert (
+        len(names) == 1 and not names[0]["left"] - 3 < line["left"] < names[0]["left"] + names[0]["width"] + 3
+    )
+
+
+def test_a_press_beside_the_figure_over_alpha_or_on_its_numbers_moves_alpha_to_the_end(visit):
+    """A press left of the plot did nothing, and one within it gave α = 0.004."""
+    page = visit("/Debias", height=768)
+    page.locator(".st-key-alpha-curve .cm-moving-line").wait_for(state="attached")
+    settle(page)
+    (plot,) = page.evaluate(BOXES, ".st-key-alpha-curve .nsewdrag")
+    middle, right = (plot["top"] + plot["bottom"]) / 2, plot["left"] + plot["width"]
+    for x, y, alpha in (
+        (plot["left"] - 10, middle, "0"),
+        (right + 6, middle, "1"),
+        (plot["left"] + 4, plot["bottom"] + 14, "0"),  # “α = 0”
+        (right - 4, middle, "1"),
+    ):
+        page.mouse.click(x, y)
+        page.wait_for_url(re.compile(rf"alpha={alpha}(&|$)"))
+        settle(page)
 
 
 def test_lines_scroll_with_their_charts_and_a_bar_opens_its_groups(visit):

@@ -678,8 +678,8 @@ def test_below_the_figure_stands_one_note_and_then_the_group(app):
     """Three notes stood there, and what the page had chosen by itself."""
     elements = [e for e in app(bare=True).main if str(getattr(e, "value", ""))]
     said = [str(e.value) for e in elements]
-    note = next(i for i, each in enumerate(said) if each.startswith("Shaded"))
-    assert len(said[note]) < 186  # two lines of the figure's width
+    note = next(i for i, each in enumerate(said) if each.startswith("Band"))
+    assert len(said[note]) < 66  # a line of a phone, with the sign of its tip
     # Beside figure and note stand the group's name, its two matrices and what alpha turns.
     assert ": TextScore " in " ".join(said[:note])
     group = said.index("One group, before and after")
@@ -875,8 +875,7 @@ def test_a_captioner_and_why_a_common_sentence_wins_are_said_in_plain_words_befo
     """“How alpha works” began with a formula and PMI^k, and nothing above the figure said what a captioner is."""
     test = app(set=FIRST)
     lead = next(m.value for m in test.main if m.type == "markdown")
-    assert "A captioner scores a caption by how likely it would write it" in lead and "lesson=alpha" in lead
-    assert "Common sentences are likely anyway" in lead
+    assert "A captioner's score favours sentences that are common anyway" in lead and "lesson=alpha" in lead
     (folded,) = [e for e in test.expander if e.label == "How alpha works"]
     first, example, formula = [m.value.replace("\u00a0", " ") for m in folded.markdown[:3]]
     assert first.startswith("A captioner scores a caption by how likely it would write it for the image.")
@@ -1103,23 +1102,31 @@ def test_beside_the_number_to_quote_stands_nothing_else_and_the_rest_is_folded(a
     assert "What the best alpha does." in folded.markdown[0].value
 
 
+@pytest.mark.parametrize(("pressed", "alpha"), [
+    (-0.01, 0.0), (0.0, 0.0), (0.019, 0.0), (0.021, 0.021), (0.5004, 0.5), (0.979, 0.979), (0.981, 1.0), (1.01, 1.0),
+])  # fmt: skip
+def test_a_press_near_an_end_of_the_figure_is_the_end(pressed, alpha):
+    """A finger never met α = 0 or 1: it was 0.004 or 0.993."""
+    assert debias_alpha._pressed(pressed) == alpha
+
+
 def test_the_key_of_the_figure_names_the_strip_only_where_it_can_be_seen(monkeypatch):
     """“Strip: best α here” stood below a figure whose metric is highest at α = 0 alone."""
     data = debias_alpha._curve_data(no_gain(), "text_score")
     for best, seen in (([[0.0, 0.001]], False), ([[0.0, 0.001], [0.25, 0.5]], True), ([[0.0, 1.0]], True)):
         shown = data._replace(best=np.array(best), peak=(0.0, data.peak[1]))
         monkeypatch.setattr(debias_alpha, "_curve_data", lambda study, metric, shown=shown: shown)
-        assert ("Strip: best α here." in debias_alpha._drawn(no_gain(), "text_score")) == seen
+        assert ("Strip: best α here." in debias_alpha._drawn(no_gain(), "text_score")[0]) == seen
 
 
 def test_the_key_of_the_figure_names_star_and_chance_line_only_where_they_are_drawn():
     """It said “star: best of 0 to 1” of a star at α = 0, and “dotted: chance” of a line that was not drawn."""
-    said = debias_alpha._drawn(no_gain(), "text_score")
+    said, _ = debias_alpha._drawn(no_gain(), "text_score")
     assert "star" not in said.lower() and "Strip: best α here." in said
-    assert "dotted" not in said and "↓: chance, below" in said
+    assert "dotted" not in said and "↓: below" in said
     scores, prior = np.array([[[0.4, 0.0]]] * 20 + [[[0.0, 0.4]]] * 20), np.array([[1.0, 0.0]] * 40)
     gained = AlphaStudy(scores, prior, np.ones((40, 1), int), [*map(str, range(40))])
-    said = debias_alpha._drawn(gained, "text_score")
+    said, _ = debias_alpha._drawn(gained, "text_score")
     assert "Star, strip: best α here." in said
     assert "dotted: chance." in said and "↓" not in said
 
@@ -1139,7 +1146,7 @@ def test_right_below_the_figure_stands_why_metrics_are_flat(shape, says):
         np.tile(range(m), (20, 1)),
         [*map(str, range(20))],
     )
-    said = debias_alpha._drawn(study, "text_score")
+    _, said = debias_alpha._drawn(study, "text_score")
     assert said.endswith(says) and ("flat" in said) == bool(says)
     curves = debias_alpha._curve_data(study, "text_score").y  # measured, all that is said to be flat is
     labels = {METRICS[name].label for name, values in curves.items() if np.ptp(values) == 0}
@@ -1665,6 +1672,6 @@ def test_the_figure_opens_with_the_chosen_metric_and_group_match_and_a_file_has_
     ):
         page = debias_alpha._on_the_page(study, metric)
         assert seen(page) == shown and len(seen(debias_alpha._curve_figure(study, metric))) == 5
-    assert "or a name for its curve" in debias_alpha._drawn(study, "text_score")
+    assert "or a name for its curve" in debias_alpha._drawn(study, "text_score")[1]
     one = AlphaStudy(data[0][:, :1], data[1], np.zeros((30, 1), int), [*map(str, range(30))])
-    assert "name" not in debias_alpha._drawn(one, "text_score")
+    assert "name" not in debias_alpha._drawn(one, "text_score")[1]

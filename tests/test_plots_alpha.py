@@ -138,8 +138,20 @@ def test_no_curve_runs_through_the_name_of_the_chance_level(first, rest, chance_
     peak = (0.0, first) if first > rest else (0.7, rest)
     found = alpha._AlphaData(x, y, bands, {"text_score": chance_at}, "text_score", best, peak)
     figure = alpha._name_chance(alpha.alpha_figure(found, height=318), found, 318)
-    (name,) = figure.layout.annotations
-    assert name.text.startswith("chance") and not [s.name for s in figure.layout.shapes if s.showlegend][1:]
+    assert not [s.name for s in figure.layout.shapes if s.showlegend][1:]
+    name, second = figure.layout.annotations
+    assert (
+        name.text == second.text
+        and name.text.startswith("chance")
+        and (name.opacity, second.opacity) == (1, 0)
+    )
+    # A line at alpha ran through it: there is a place at other alphas, and no curve runs through that, either.
+    assert name.xanchor != second.xanchor
+    for place in figure.layout.annotations:
+        _is_clear(place, figure, first, rest, chance_at)
+
+
+def _is_clear(name, figure, first, rest, chance_at):
     bottom, top = figure.layout.yaxis.range
     line = 16 * (top - bottom) / (318 - 90)
     left, right = {"left": (0, 0.3), "right": (0.69, 1), "center": (0.35, 0.65)}[name.xanchor]

@@ -22,12 +22,25 @@ export default ({data, parentElement: host, setTriggerValue}) => {
     const share = (event.event.clientX - area.left) / area.width;
     setTriggerValue('point', {x: point.x, y: point.y, trace: point.data.name ?? '', share});
   };
+  // Where no curve is: left or right of the plot, and at the numbers below it.
+  const beside = event => {
+    const area = plot.querySelector('.nsewdrag').getBoundingClientRect();
+    const inside = event.clientX >= area.left && event.clientX <= area.right && event.clientY <= area.bottom;
+    if (inside || event.clientY < area.top || event.target.closest('.modebar, .legend')) return;
+    const share = Math.min(Math.max((event.clientX - area.left) / area.width, 0), 1);
+    setTriggerValue('point', {x: share, y: 0, trace: '', share});
+  };
+  const forget = () => {
+    plot?.removeListener?.('plotly_click', clicked);
+    plot?.removeEventListener?.('click', beside);
+  };
   const listen = () => {
     const drawn = document.querySelector(`.st-key-${data.chart} .js-plotly-plot`);
     if (drawn === plot || !drawn?.on) return;
-    plot?.removeListener?.('plotly_click', clicked);
+    forget();
     plot = drawn;
     plot.on('plotly_click', clicked);
+    if (data.beside) plot.addEventListener('click', beside);
     plot.classList.add('cm-clickable');
   };
   const box = host.closest('[data-testid="stElementContainer"]').style;  // takes no room, not even a gap
@@ -35,7 +48,7 @@ export default ({data, parentElement: host, setTriggerValue}) => {
   listen();
   const redrawn = new MutationObserver(listen);
   redrawn.observe(host.closest('[data-testid="stVerticalBlock"]') ?? document.body, {childList: true, subtree: true});
-  const stop = () => { redrawn.disconnect(); plot?.removeListener?.('plotly_click', clicked); plot = null; };
+  const stop = () => { redrawn.disconnect(); forget(); plot = null; };
   stops.set(host, stop);
   return stop;
 };
@@ -53,10 +66,14 @@ class ChartPoint(NamedTuple):
     share: float = 0.0
 
 
-def clicked_point(chart: str, on_click: Callable[[ChartPoint], None] | None = None) -> ChartPoint | None:
+def clicked_point(
+    chart: str, on_click: Callable[[ChartPoint], None] | None = None, beside: bool = False
+) -> ChartPoint | None:
     """The point of the chart with this key that was clicked just now; None in every other run of the page.
 
     Called in the container that holds the chart. on_click : called with the point before the page runs.
+    beside : whether a press left or right of the plot, or on the numbers below it, counts: of it `share` alone is
+    known, from 0 to 1.
     """
     key = f"{chart}-clicks"
 
@@ -64,7 +81,7 @@ def clicked_point(chart: str, on_click: Callable[[ChartPoint], None] | None = No
         if on_click is not None:
             on_click(_chart_point(st.session_state[key].point))
 
-    point = _component(key=key, data={"chart": chart}, on_point_change=clicked).point
+    point = _component(key=key, data={"chart": chart, "beside": beside}, on_point_change=clicked).point
     return None if not point else _chart_point(point)
 
 

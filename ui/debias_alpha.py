@@ -101,6 +101,7 @@ _HALVES = (
     "measured on the other; ± is the standard deviation (n − 1) of ten paired gains, no interval. On the groups that "
     "it is chosen on, the best alpha gains too much."
 )
+_NEAR_END = 0.02  # of alpha: six pixels of a phone
 _LITTLE = (
     0.6  # the spread of log P(t) in a group over that of an image's scores, where alpha has little to remove
 )
@@ -149,7 +150,8 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     figure = _curve_figure(study, metric)
     with drawn:
         _curve_section(study, figure, alpha, metric)
-        st.container(key="alpha-key").caption(unbroken(_drawn(study, metric)))
+        said, more = _drawn(study, metric)
+        st.container(key="alpha-key").caption(unbroken(said), help=unbroken(more))
     best = study.best(metric)
     if edge := _edge_text(best.value, best.intervals):
         notes.caption(unbroken(edge))
@@ -336,7 +338,16 @@ def _curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: s
         height="stretch",
     )
     low, high = figure.layout.xaxis.range
-    clicked_point("alpha-curve", lambda point: _set_alpha(round(low + point.share * (high - low), 3)))
+    clicked_point(
+        "alpha-curve", lambda point: _set_alpha(_pressed(low + point.share * (high - low))), beside=True
+    )
+
+
+def _pressed(alpha: float) -> float:
+    """The alpha of a press on the figure: near an end, which no finger meets, the end itself."""
+    if min(alpha, 1 - alpha) <= _NEAR_END:
+        return float(round(alpha))
+    return round(alpha, 3)
 
 
 def _on_the_page(study: AlphaStudy, metric: str) -> go.Figure:
@@ -352,7 +363,9 @@ def _on_the_page(study: AlphaStudy, metric: str) -> go.Figure:
             trace.visible = "legendonly"
     drawn.update_layout({"shapes": [shape.update(showlegend=False) for shape in drawn.layout.shapes]})
     figures._name_chance(drawn, _curve_data(study, metric), _HEIGHT)
-    return drawn.update_layout(legend={"font": {"size": 12}})
+    # From the edge of the figure, and in narrow columns: on a phone five names take two lines, not three.
+    edge = {"xref": "container", "x": 0, "yref": "container", "y": 1, "yanchor": "top"}
+    return drawn.update_layout(legend={"font": {"size": 11}, "entrywidth": 52, **edge})
 
 
 def _seen(study: AlphaStudy, metric: str) -> set[str]:
@@ -391,17 +404,19 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     return unbroken(f"α = {_short(alpha)}, {whole}: {label} {value}; {changed}.")
 
 
-def _drawn(study: AlphaStudy, metric: str) -> str:
-    """What the figure's band, line, star and strip are, of those that it has, and why some metrics are flat."""
+def _drawn(study: AlphaStudy, metric: str) -> tuple[str, str]:
+    """What the figure's band, line, star and strip are, of those that it has, in a line of a phone; and what can be
+    pressed, and why some metrics are flat, for the tip beside it."""
     data = _curve_data(study, metric)
-    dotted = "dotted: chance" if figures._chance_is_on_axis(data) else "↓: chance, below"
+    dotted = "dotted: chance" if figures._chance_is_on_axis(data) else "↓: below"
     best = ""
     if figures._has_star(data):
         best = " Star, strip: best α here."
     elif figures._has_strip(data):
         best = " Strip: best α here."
     names = " or a name for its curve" * (len(data.y) > len(_seen(study, metric)))
-    return f"Shaded: 95 % interval; {dotted}.{best} Press to move α{names}.{_why_flat(study, data)}"
+    press = f"Press the figure to move α{names}; beside it, or near an end, for α = 0 or 1."
+    return f"Band: 95 % interval; {dotted}.{best}", f"{press}{_why_flat(study, data)}"
 
 
 def _why_flat(study: AlphaStudy, data: figures._AlphaData) -> str:

@@ -3,7 +3,7 @@
 Streamlit builds a chart anew whenever a number in it changes: a line that follows a slider would cost two drawings of
 every figure it crosses, and the figure would flicker. So the figures stay as they are, and the line is an element laid
 on top of each: a component sets its position, a share of the figure's width, and leaves it out where it would cross a
-text of the figure.
+text of the figure. A text that the figure has twice is shown where the line does not run.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ export default ({data, parentElement: host}) => {
   // A figure's own text that it would strike through has a gap in it.
   const colours = (frame, area, x) => {
     const boxes = [...frame.querySelectorAll('.textpoint text, .annotation text')]
+      .filter(text => text.closest('.annotation')?.style.opacity !== '0')
       .map(text => text.getBoundingClientRect())
       .filter(box => box.left - data.width < x && x < box.right + data.width)
       .sort((a, b) => a.top - b.top);
@@ -34,6 +35,20 @@ export default ({data, parentElement: host}) => {
     });
     return `linear-gradient(${[...stops, `${data.colour} 0 100%`].join(', ')})`;
   };
+  // A text that a figure has in two places is seen in the first through which the line does not run.
+  const choose = (frame, x) => {
+    const places = new Map();
+    for (const text of frame.querySelectorAll('.annotation'))
+      places.set(text.textContent, [...(places.get(text.textContent) ?? []), text]);
+    for (const twins of places.values()) {
+      if (twins.length < 2) continue;
+      const clear = twins.find(text => {
+        const box = text.getBoundingClientRect();
+        return x < box.left - 4 || box.right + 4 < x;
+      }) ?? twins[0];
+      twins.forEach(text => { text.style.opacity = text === clear ? 1 : 0; });
+    }
+  };
   const place = (key, share) => {
     const frame = chart(key), area = frame?.querySelector('.nsewdrag')?.getBoundingClientRect();
     if (!area?.width) return;
@@ -41,6 +56,7 @@ export default ({data, parentElement: host}) => {
     line.className = 'cm-moving-line';
     const origin = frame.getBoundingClientRect();
     const x = area.left + share * area.width;
+    choose(frame, x);
     line.style.cssText = share < 0 || share > 1 ? 'display: none' : `position: absolute; pointer-events: none; `
       + `z-index: 1; width: ${data.width}px; background: ${colours(frame, area, x)}; height: ${area.height}px; `
       + `top: ${area.top - origin.top}px; left: ${x - origin.left - data.width / 2}px`;

@@ -165,26 +165,33 @@ def _mark_peak(figure: go.Figure, data: _AlphaData, height: int) -> None:
 
 
 def _name_chance(figure: go.Figure, data: _AlphaData, height: int) -> go.Figure:
-    """The chance level by name in the plot, where no curve runs through it, in place of its entry in the legend."""
+    """The chance level by name in the plot, where no curve runs through it, in place of its entry in the legend; and a
+    second time, unseen, for a page whose line at alpha runs through the first (`ui.moving_line`)."""
     for level in figure.layout.shapes:
         if level.type == "line":
             level.showlegend = False
-            x, y, anchor = _chance_place(data, height)
-            figure.add_annotation(
-                text=level.name,
-                x=x,
-                xanchor=anchor,
-                y=y,
-                yanchor="middle",
-                showarrow=False,
-                font={"size": 12},
-            )
+            first = _chance_place(data, height)
+            second = _chance_place(data, height, first)
+            for (x, y, anchor), opacity in [(first, 1), (second, 0)][: 1 + (second != first)]:
+                figure.add_annotation(
+                    text=level.name,
+                    x=x,
+                    xanchor=anchor,
+                    y=y,
+                    yanchor="middle",
+                    showarrow=False,
+                    font={"size": 12},
+                    opacity=opacity,
+                )
     return figure
 
 
-def _chance_place(data: _AlphaData, height: int) -> tuple[float, float, str]:
+def _chance_place(
+    data: _AlphaData, height: int, taken: tuple[float, float, str] | None = None
+) -> tuple[float, float, str]:
     """Alpha, percent and the side that is anchored there, of the chance level's name: as near to its line as neither
-    a curve nor the numbers of the peak lie, right of the middle before left of it."""
+    a curve nor the numbers of the peak lie, right of the middle before left of it. taken : a place at whose alphas it
+    shall not be; where there is no other, that one."""
     bottom, top = _percent_range(data)
     line = _LETTERS * (top - bottom) / (height - _AROUND)
     floor = bottom + _STRIP * (top - bottom) / (height - _AROUND) + 0.6 * line  # the strip is below it
@@ -194,6 +201,10 @@ def _chance_place(data: _AlphaData, height: int) -> tuple[float, float, str]:
         "left": (0.01, 0.0, _LABEL),
         "center": (0.5, -_LABEL / 2, _LABEL / 2),
     }
+    if taken is not None:
+        ends = {a: end for a, end in ends.items() if a != taken[2] and "center" not in (a, taken[2])} or {
+            a: end for a, end in ends.items() if a != taken[2]
+        }
     steps = np.arange(0.7, 40, 0.1) * line
     for y in np.stack([level + steps, level - steps], axis=1).ravel():
         for anchor, (x, first, last) in ends.items():
@@ -202,7 +213,7 @@ def _chance_place(data: _AlphaData, height: int) -> tuple[float, float, str]:
             far = np.abs(np.concatenate(here) - y).min(initial=np.inf) > 0.9 * line
             if far and floor <= y <= top - 0.5 * line:
                 return x, float(y), anchor
-    return 0.99, float(max(level + 0.7 * line, floor)), "right"
+    return taken or (0.99, float(max(level + 0.7 * line, floor)), "right")
 
 
 def _peak_numbers(data: _AlphaData, height: int) -> tuple[float, float, float]:
