@@ -21,6 +21,15 @@ LEAD = (  # one line of a laptop and two of a phone, whose figure has the height
 # As the page shows them and as the address has them; `ui.old_links` has what they were called before.
 ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = DEBIAS_VIEWS
 _FIELD = "view-on-a-phone"
+_ASKS = {  # what a view is for, where it is one line of a phone's field
+    ALPHA: "what does it gain?",
+    PRIOR: "which captions are likely?",
+    BLIND: "is text alone enough?",
+    WORDS: "where does the image count?",
+    SAMPLES: "how many for a prior?",
+    RETRIEVAL: "among all captions",
+    TRAINSET: "as seen in training",
+}
 
 
 def usable_views(selection: ui.Selection | None, asked: str) -> list[str]:
@@ -39,7 +48,7 @@ def views_or_field(views: list[str]) -> str:
     st.selectbox(
         "View",
         views,
-        format_func=lambda name: f"View {views.index(name) + 1} of {len(views)}: {name}",
+        format_func=lambda name: f"{views.index(name) + 1}/{len(views)} {name}: {_ASKS[name]}",
         key=_FIELD,
         on_change=lambda: st.session_state.update(view=st.session_state[_FIELD]),
         label_visibility="collapsed",

@@ -1383,7 +1383,9 @@ def test_on_a_laptop_the_cards_of_matching_are_not_folded(visit):
     page.locator(".st-key-metric-cards").get_by_text("IndividualMatch").wait_for()
     assert not any(fold.is_visible() for fold in page.locator(".cm-fold summary").all())
     # The group worked through takes the room below the table, the first screen keeps table and bars.
-    page.locator(".st-key-worked-group img").first.wait_for()
+    picture = page.locator(".st-key-worked-group img").first
+    picture.wait_for()
+    assert picture.bounding_box()["height"] >= 160  # 116 were too small for a projector
     settle(page)
     worked, outcomes, bars = (
         page.locator(f".st-key-{key}").first.bounding_box() for key in ("worked-group", "outcomes", "metrics")

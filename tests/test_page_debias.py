@@ -449,7 +449,9 @@ def test_the_field_of_views_that_a_phone_has_opens_what_the_buttons_open(app):
     """Seven buttons took two lines of a phone's first screen, which had no room for what the slider gives."""
     test = app()
     field = test.selectbox(key="view-on-a-phone")
-    assert field.value == "Move alpha" and field.options[1] == "View 2 of 7: Language prior"
+    assert (
+        field.value == "Move alpha" and field.options[1] == "2/7 Language prior: which captions are likely?"
+    )
     fine(field.set_value("Language prior").run())
     assert "How likely the captions are as text" in text(test)
     assert test.query_params["view"] in ("Language prior", ["Language prior"])
@@ -1418,9 +1420,9 @@ def test_the_curve_of_retrieval_has_its_band_both_ends_and_an_alpha_that_other_i
         and drawn["best α, tuned"][1] == 56.5
     )
     assert "95 % band" in [trace.name for trace in traces]
-    said = text(app(view="Retrieval"))
+    said = text(app(view="Retrieval")).replace("\u00a0", " ").replace("\u2060", "")
     assert "Held out: R@1 21.0 % at α = 0 → 55.0 % at α = 0.999" in said
-    assert "+34.0 points (95 % interval +25.7 to +41.7" in said and "chance 10.3 %, no ties" in said
+    assert "+34.0 points of R@1 (95 % interval +25.7 to +41.7" in said and "chance 10.3 %, no ties" in said
     assert "10 times: 21.3 → 55.2 % (± 3.0 SD over splits)" in said
     assert "chosen on these same images (tuned on test): too high to quote" in said
 

@@ -39,7 +39,7 @@ from ui.debias import (
 )
 from ui.debias_alpha import _alpha_at, _is_of_a_built_in_set, scenario_text
 from ui.export import bars_note, chart, export_section, measured_name
-from ui.formatting import exact_differences_once, interval_text, p_text, true_minus, wide_table
+from ui.formatting import exact_differences_once, interval_text, p_text, true_minus, unbroken, wide_table
 from ui.images import image_tags
 from ui.loaders import evaluate
 from ui.selection import group_line, model_said, page_button, pick_group, set_state
@@ -496,7 +496,7 @@ def retrieval_view() -> None:
         f"**{escape_markdown(stored['model'])}** on {escape_markdown(stored['benchmark'])}: {sizes}. Captions of "
         "different length and wording are compared here, so the prior matters more than within a group."
     )
-    st.markdown(_held_out_retrieval(stored))
+    st.markdown(unbroken(_held_out_retrieval(stored)))
     r1 = best["metrics"][IMAGE_TO_TEXT]
     figure = alpha._retrieval_figure(alpha._retrieval_data(stored))
     chart(
@@ -531,7 +531,7 @@ def _held_out_retrieval(stored: dict) -> str:
     interval = (
         f"95 % interval {_signed_range(gain['low'], gain['high'])}, McNemar's p {p_text(gain['p_value'])}"
     )
-    gained = f"{_signed(_change_in_points(zero['value'], value['value']))} points ({interval})"
+    gained = f"{_signed(_change_in_points(zero['value'], value['value']))} points of R@1 ({interval})"
     ties = f"{zero['ties']} and {value['ties']} ties" if zero["ties"] or value["ties"] else "no ties"
     return true_minus(
         f"**Held out: R@1 {_pct(zero['value'])} % at α = 0 → {_pct(value['value'])} % at α = {chosen['alpha']:.3f}, "
