@@ -38,6 +38,7 @@ GROUPS_PAGE = "pages/1_Groups.py"
 MARGIN = "margin"  # the address of the groups' page has it
 ALL_GROUPS: dict[str, object] = {"verdict": [], MARGIN: "", "group": None, "q": "", "page": 1}
 _PHONE = 356  # pixels: the table on a phone of 390
+_WHOLE = "tau-whole"  # in the session: whether the slider reaches margins far above the others
 _START = "tau-at-the-start"  # in the session: where the slider stands until somebody moves it
 _GROUPS, _METRIC = 64, 98  # its columns, of a metric at least
 _LETTER = 8  # pixels of a head
@@ -193,13 +194,13 @@ def thresholds(
 def threshold_section(evaluation: Evaluation) -> tuple[dict[str, Callable[[], go.Figure]], str, float]:
     """What each threshold would select; gives the figures with its line, how they are read, and the threshold."""
     st.header("Margins, and what a threshold selects", anchor=False)
-    top = float(evaluation.matches.margin.max())
     if not len(threshold_curve(evaluation).threshold):
         st.info(
             "Every group is tied, so no margin is above 0 and no threshold selects anything.",
             icon=":material/balance:",
         )
         return {}, "", 0.0
+    top = slider_end(evaluation)
     step = 10 ** np.floor(np.log10(top / 100)) if top > 0 else 0.01
     highest = float(np.ceil(top / step) * step)
     start = half_selected(evaluation, float(step))
@@ -214,7 +215,7 @@ def threshold_section(evaluation: Evaluation) -> tuple[dict[str, Callable[[], go
         help="Test-time matching trains on the groups whose margin is at least τ.",
     )  # fmt: skip
     st.markdown(_unbroken(str(evaluation._at_threshold(tau))))
-    margins, steps = threshold_figures(evaluation)
+    margins, steps = threshold_figures(evaluation, highest)
     at = margins_data(evaluation)._place(tau)
     lines = {"margins": (margins, at), "threshold": (steps, tau)}
     ui.moving_lines(
@@ -240,6 +241,20 @@ def threshold_section(evaluation: Evaluation) -> tuple[dict[str, Callable[[], go
         ),
         tau,
     )
+
+
+def slider_end(evaluation: Evaluation) -> float:
+    """Where the slider ends: at the largest margin; where a few are far above the others, to which it left a corner, at
+    the 99th percentile, until a reader asks for all or has a threshold beyond it."""
+    margins = evaluation.matches.margin
+    top = float(margins.max())
+    if not margins_data(evaluation).has_rest:
+        return top
+    usual = float(np.quantile(margins[~evaluation.matches.tied], 0.99))
+    if _WHOLE not in st.session_state:
+        asked = pd.to_numeric(st.query_params.get("tau"), errors="coerce")
+        st.session_state[_WHOLE] = bool(st.session_state.get("tau", asked) > usual)
+    return top if st.toggle(f"Up to the largest margin, {top:,.4g}", key=_WHOLE) else usual
 
 
 def half_selected(evaluation: Evaluation, step: float) -> float:
@@ -358,14 +373,17 @@ def margins_data(evaluation: Evaluation) -> Any:
     return figures.margins_data(evaluation.matches, evaluation.outcomes[GROUP_MATCH])
 
 
-def threshold_figures(evaluation: Evaluation) -> tuple[go.Figure, go.Figure]:
-    """Margins and curves without the threshold, drawn once for all visitors: `ui.moving_line` shows where it stands."""
+def threshold_figures(evaluation: Evaluation, end: float) -> tuple[go.Figure, go.Figure]:
+    """Margins and curves without the threshold, drawn once for all visitors: `ui.moving_line` shows where it stands.
+    end : of the slider, and of the curves where a few margins are far above the others."""
 
     def draw() -> tuple[go.Figure, go.Figure]:
         margins = margins_data(evaluation)
         steps = figures.threshold_data(threshold_curve(evaluation))
         drawn = figures.margins_figure(margins), figures.threshold_figure(steps)
         ends = [figure.layout.xaxis.range for figure in drawn]
+        if margins.has_rest:
+            drawn[1].update_xaxes(range=[0, 1.01 * end])
         for figure in drawn:
             if (
                 not margins.has_rest
@@ -375,7 +393,7 @@ def threshold_figures(evaluation: Evaluation) -> tuple[go.Figure, go.Figure]:
             figure.update_layout(margin_l=60)
         return drawn
 
-    return ui.cached_on(evaluation, "thresholds", draw)
+    return ui.cached_on(evaluation, f"thresholds to {end:g}", draw)
 
 
 def threshold_curve(evaluation: Evaluation) -> metrics.ThresholdCurve:

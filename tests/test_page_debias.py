@@ -1054,7 +1054,7 @@ def test_where_alpha_helps_little_the_page_leads_to_where_it_helps(app, monkeypa
     assert f"{gain['difference']:+.1f} points" in way.label
     there = fine(way.click().run())
     assert there.segmented_control(key="view").value == "Retrieval"
-    assert f"{gain['difference']:+.1f} points of R@1" in text(there)
+    assert f"{gain['difference']:+.1f} points of R@1" in text(there).replace("\u00a0", " ")
 
 
 def test_an_alpha_that_nobody_chose_says_where_it_comes_from(app, scored):

@@ -1194,6 +1194,23 @@ def test_the_threshold_has_as_many_digits_as_its_step(app, monkeypatch):
     assert slider.step == pytest.approx(10.0**-digits) and slider.step < 0.01
 
 
+def test_one_margin_far_above_the_others_leaves_the_slider_of_the_threshold_to_them(app, monkeypatch):
+    """The slider ended at 2000 where 299 of 300 margins are at most 2: all that it could tell apart was one pixel."""
+    scores = np.zeros((300, 2, 2))
+    scores[:, 0, 0] = np.r_[np.linspace(0.01, 2, 299), 2000]  # the margin of each group
+    found = Evaluation.of(scores, np.tile([0, 1], (300, 1)), [f"g{i}" for i in range(300)])
+    monkeypatch.setattr("ui.evaluate", lambda selection: found)
+    test = app(MATCHING, set="scenes/left-right")
+    assert 1.9 < test.slider(key="tau").max <= 2.1 and test.slider(key="tau").step < 0.1
+    (whole,) = [each for each in test.toggle if each.label == "Up to the largest margin, 2,000"]
+    assert not whole.value
+    fine(whole.set_value(True).run())
+    assert test.slider(key="tau").max == 2000
+    linked = app(MATCHING, set="scenes/left-right", tau="500")
+    assert linked.slider(key="tau").max == 2000 and linked.slider(key="tau").value == 500
+    assert "1 of 300 groups" in plain(linked)
+
+
 def test_pages_that_buttons_set_are_no_warning_in_the_log():
     """Each first page of Groups that a button had opened logged a stack of Streamlit's `check_session_state_rules`."""
     assert streamlit.config.get_option("global.disableWidgetStateDuplicationWarning")
