@@ -141,7 +141,7 @@ def _number(e: Mapping[str, Any]) -> str:
 
 
 def _gain(
-    gain: Mapping[str, Any], zero: Mapping[str, Any], found: Mapping[str, Any], with_p: bool = True
+    gain: Mapping[str, Any], zero: Mapping[str, Any], found: Mapping[str, Any], *, with_p: bool = True
 ) -> str:
     """A paired comparison with alpha 0, by cluster where groups hang together; points are exact. with_p : not of the
     best alpha, whose verdict has a p of its own, that allows for the choice."""
