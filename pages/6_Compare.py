@@ -76,6 +76,7 @@ CLASSES = {  # as the address has them; the page names the two
 THIS_PAGE = "pages/6_Compare.py"
 CAME_ALONG = "came_along"  # the group that came along from another page
 COMPARED_ON = "compared_on"  # in the session: the set, and what was chosen to compare with on it
+COMPARED_WITH = "compared_with"  # in the session: of every set that was compared, what it was last compared with
 REPLACED = (
     "replaced_other"  # in the session: a set, what stands there now, and the file whose place that has taken
 )
@@ -110,14 +111,15 @@ def pick_other(selection: ui.Selection) -> str | None:
         return None
     if selection.is_file and st.session_state.get("other") not in (None, *files):  # of a benchmark, before
         st.session_state["other"] = None
-    replace_other_of_another_set(selection)
+    fitting = [name for name in names if name not in strangers]
+    replace_other_of_another_set(selection, fitting)
     lost = lost_other()
     if lost:
         st.session_state["other"] = None
         del st.query_params["other"]
         seed_widgets_from_address()
     if st.session_state.get("other") is None and "other" not in st.query_params:
-        first = ui.another_model(selection)
+        first = default_other(selection, fitting)
         if first is not None:
             ui.seed("other", first)
         if lost:
@@ -144,19 +146,33 @@ def pick_other(selection: ui.Selection) -> str | None:
             upload_other("Upload a file")
     say_what_was_replaced(selection, other)
     st.session_state[COMPARED_ON] = (selection.benchmark, other)
+    if other in fitting:
+        st.session_state.setdefault(COMPARED_WITH, {})[selection.benchmark] = other
     return other
 
 
-def replace_other_of_another_set(selection: ui.Selection) -> None:
+def default_other(selection: ui.Selection, names: Sequence[str]) -> str | None:
+    """What the page compares with where nothing is chosen: what was chosen for this set before in the visit, whatever
+    was looked at since; for a file also the one that was compared with it. Else what a set begins with.
+
+    names : of those that are here and have groups of the set."""
+    before: dict[str, str] = st.session_state.get(COMPARED_WITH, {})
+    kept = [before.get(selection.benchmark, "")]
+    kept += [on for on, other in reversed(before.items()) if other == selection.benchmark]
+    there = (name for name in kept if name in names and name != selection.model)
+    return next(there, None) or ui.another_model(selection)
+
+
+def replace_other_of_another_set(selection: ui.Selection, names: Sequence[str]) -> None:
     """A file that was chosen for the set selected before, and has none of the groups of this one: what a set is
-    compared with by default takes its place. One that the address names beside this set stays, and is told."""
+    compared with by default takes its place (`default_other`, names : its). One that the address names beside this set stays, and is told."""
     state = st.session_state
     on, other = state.get(COMPARED_ON, (None, None))
     if other is None or on in (None, selection.benchmark) or state.get("other", other) != other:
         return
     if not is_upload(other) or other not in upload_names() or has_groups_of(other, selection):
         return
-    state["other"] = ui.another_model(selection)
+    state["other"] = default_other(selection, names)
     state[REPLACED] = (selection.benchmark, state["other"], other)
 
 

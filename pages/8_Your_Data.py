@@ -38,6 +38,7 @@ from ui.export import MARGIN_NOTE, groups_table, measured_name, metrics_table
 from ui.formatting import against_chance, anchor, by_shared, of_groups, say_interval_to_quote
 from ui.misplaced import WAY_IMAGES, WAY_SCORES
 from ui.page import ask_beside, error_text
+from ui.selection import selected_set
 from ui.uploads import (
     BESIDE,
     FORMATS,
@@ -283,7 +284,10 @@ def scores() -> None:
             ui.seed("set", entries[0])
         # No entry is the default, which an address leaves out: after another upload it would be another file.
         entry = (
-            st.selectbox("Show the result of", entries, None, key="set", bind="query-params") or entries[0]
+            st.selectbox(
+                "Show the result of", entries, None, key="set", bind="query-params", on_change=select_shown
+            )
+            or entries[0]
         )
         shape = pick_shape(entry)
     together = [each for each in st.session_state.get("stored_together", []) if each in entries]
@@ -293,11 +297,41 @@ def scores() -> None:
             escape_markdown(f"Compare {first} with {second}"), "pages/6_Compare.py",
             {"set": together[0], "other": together[1], "tag": [], "group": None}, icon=":material/compare:",
         )  # fmt: skip
+    selected_elsewhere(entry)
     file_section(entry, shape)
     if older and ways_on(older, whole=not wrong):
         below.caption(f"[What to do about files that are not stored ↓](#{anchor(NOT_STORED)})")
     with st.expander("File formats and examples"):
         what_files_hold()
+
+
+def select_shown() -> None:
+    """The other pages open the file that has been chosen here: its field is none of theirs, which had kept theirs."""
+    select_everywhere(st.session_state["set"])
+
+
+def select_everywhere(entry: str | None) -> None:
+    """A file for all pages (from a callback)."""
+    if entry in upload_names():
+        ui.set_state({"set": entry, "shape": stored_upload(str(entry)).shape, "tag": []})
+
+
+def selected_elsewhere(entry: str) -> None:
+    """Where nobody chose the file that is in view, as on a visit later on: what the other pages have, and a button."""
+    selected = selected_set()
+    if selected == entry:
+        return
+    name = entry.removeprefix(PREFIX)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="selected-elsewhere"):
+        st.caption(escape_markdown(f"The other pages show {selected.removeprefix(PREFIX)}."), width="content")
+        st.button(
+            escape_markdown(f"Select {name} there"),
+            on_click=select_everywhere,
+            args=(entry,),
+            type="tertiary",
+            icon=":material/check_box:",
+            key="select-shown",
+        )
 
 
 def stored_before(in_field: set[str]) -> None:

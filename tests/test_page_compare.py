@@ -567,6 +567,25 @@ def test_a_set_chosen_on_another_page_brings_its_default_partner(app, tmp_path):
     assert test.selectbox(key="other").value == "builtin/siglip"
 
 
+def test_the_second_file_is_kept_after_others_were_looked_at_as_long_as_it_is_stored(app, tmp_path):
+    """With three files of the same groups it was asked for again after every visit to another file."""
+    first, second, third = (uploaded(tmp_path, f"{n}.csv", with_right({n})) for n in range(3))
+    test = app(COMPARE, set=first, other=second)
+
+    def partner(of):
+        test.switch_page("pages/2_Matching.py").run()
+        fine(test.selectbox(key="set").set_value(of).run())
+        if "other" in test.query_params:  # the menu's links say nothing of it
+            del test.query_params["other"]
+        return fine(test.switch_page(COMPARE).run()).selectbox(key="other").value
+
+    assert partner(third) is None or partner(third) == second
+    assert partner(first) == second
+    assert partner(second) == first  # the same two
+    UploadStore().remove("1.csv")
+    assert partner(first) != second
+
+
 def test_files_that_agree_on_every_group_have_no_link_to_where_they_differ(app, tmp_path):
     first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
     same = uploaded(tmp_path, "b.csv", with_right({0, 1}))

@@ -1014,6 +1014,27 @@ def test_the_page_says_which_files_are_stored_when_its_field_is_empty_again(app)
     assert said not in text(test).replace("\\", "")
 
 
+def test_the_file_that_is_shown_is_the_one_that_the_other_pages_open(app):
+    """They opened the last upload, whichever was chosen here."""
+    for name, n in (("a.csv", 3), ("b.csv", 4)):
+        test = fine(uploaded(app, name, _csv(n, 1.0)))
+    assert test.session_state["selected"]["set"] == "upload/b.csv"
+    fine(test.selectbox(key="set").set_value("upload/a.csv").run())
+    assert "a.csv: 3 groups" in text(test).replace("\\", "") and "other pages" not in text(test)
+    for name in ("set", "way"):  # the menu's links say nothing of these
+        test.query_params.pop(name, None)
+    fine(test.switch_page("pages/2_Matching.py").run())
+    assert test.selectbox(key="set").value == "upload/a.csv"
+
+
+def test_where_the_other_pages_have_another_set_it_is_named_and_one_button_selects_the_file(app):
+    fine(uploaded(app, "a.csv", _csv(3, 1.0)))
+    test = app(PAGE, way="Scores or embeddings")  # a later visit, on which nothing is selected yet
+    assert "The other pages show scenes/attribute-swap." in text(test).replace("\\", "")
+    fine(button(test, r"Select a\.csv there").click().run())
+    assert "other pages" not in text(test) and test.session_state["selected"]["set"] == "upload/a.csv"
+
+
 def test_embeddings_and_a_prior_among_images_are_told_where_they_belong(app):
     rows = np.random.default_rng(0).normal(size=(4, 3))
     test = app(PAGE)

@@ -246,6 +246,11 @@ def _remember(state: Mapping[str, Any]) -> None:
     st.session_state.setdefault("selected", {}).update({k: v for k, v in state.items() if k in _SHARED})
 
 
+def selected_set() -> str:
+    """The benchmark or file that the menu's pages open, of a page that shows another one by a field of its own."""
+    return str(st.session_state.get("selected", {}).get("set") or _default("set"))
+
+
 def shared_parameters(chosen: bool = False) -> dict[str, Any]:
     """The selection as query parameters of a link to another page, without what is the default.
 
