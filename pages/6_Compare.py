@@ -76,7 +76,9 @@ CLASSES = {  # as the address has them; the page names the two
 THIS_PAGE = "pages/6_Compare.py"
 CAME_ALONG = "came_along"  # the group that came along from another page
 COMPARED_ON = "compared_on"  # in the session: the set, and what was chosen to compare with on it
-COMPARED_WITH = "compared_with"  # in the session: of every set that was compared, what it was last compared with
+COMPARED_WITH = (
+    "compared_with"  # in the session: of every set that was compared, what it was last compared with
+)
 REPLACED = (
     "replaced_other"  # in the session: a set, what stands there now, and the file whose place that has taken
 )
@@ -165,7 +167,9 @@ def default_other(selection: ui.Selection, names: Sequence[str]) -> str | None:
 
 def replace_other_of_another_set(selection: ui.Selection, names: Sequence[str]) -> None:
     """A file that was chosen for the set selected before, and has none of the groups of this one: what a set is
-    compared with by default takes its place (`default_other`, names : its). One that the address names beside this set stays, and is told."""
+    compared with by default takes its place. One that the address names beside this set stays, and is told.
+
+    names : as of `default_other`."""
     state = st.session_state
     on, other = state.get(COMPARED_ON, (None, None))
     if other is None or on in (None, selection.benchmark) or state.get("other", other) != other:

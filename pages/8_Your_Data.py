@@ -266,17 +266,18 @@ def scores() -> None:
     left, right = st.columns([3, 2])
     with left:
         new, wrong, older, in_field = new_uploads("scores_upload")
+        entries = upload_names()
         stored_before(in_field)
-        if older:
-            not_stored(older)
+        left_out = [*older, *wrong] if entries else []
+        if left_out:
+            not_stored(left_out)
             below = st.empty()
-    if wrong:
+    if not entries:
         refused(wrong)
     if new:
         st.session_state["stored_together"] = new[:2]
         ui.select(set=new[0], shape=stored_upload(new[0]).shape, tag=[])
-    entries = upload_names()
-    if not entries or (wrong and not in_field):
+    if not entries:
         what_files_hold()
         return
     with right.container(horizontal=True):
@@ -299,7 +300,7 @@ def scores() -> None:
         )  # fmt: skip
     selected_elsewhere(entry)
     file_section(entry, shape)
-    if older and ways_on(older, whole=not wrong):
+    if left_out and ways_on(left_out):
         below.caption(f"[What to do about files that are not stored ↓](#{anchor(NOT_STORED)})")
     with st.expander("File formats and examples"):
         what_files_hold()
@@ -377,22 +378,23 @@ def refused(wrong: list[tuple[Any, InputError]]) -> None:
 NOT_STORED = "Files that are not stored"
 
 
-def not_stored(older: list[tuple[Any, InputError]]) -> None:
-    """A sentence for each file that another one came after, right below the field: what is wrong with it."""
-    lines = dict.fromkeys(misplaced.why_not_stored(file, error) for file, error in reversed(older))
+def not_stored(left_out: list[tuple[Any, InputError]]) -> None:
+    """A sentence for each file that was refused where another one is shown, right below the field: what is wrong with
+    it. The newest first; their forms and tables stand below the result, which they pushed out of sight."""
+    lines = dict.fromkeys(misplaced.why_not_stored(file, error) for file, error in reversed(left_out))
     st.error("  \n".join(f"**Not stored**: {line}" for line in lines), icon=":material/error:")
 
 
-def ways_on(older: list[tuple[Any, InputError]], whole: bool) -> bool:
+def ways_on(left_out: list[tuple[Any, InputError]]) -> bool:
     """Below the result what is to be done about these files beside their sentences: where each belongs, a form for its
-    columns, all mistakes of the newest; whether there is anything. whole : whether these are shown here."""
+    columns, all mistakes of the newest; whether there is anything."""
     heading, shown = st.empty(), False
-    for place, (file, error) in enumerate(reversed(older)):
+    for place, (file, error) in enumerate(reversed(left_out)):
         if misplaced.is_not_read(file):
             continue
         if misplaced.not_scores(file):
             shown = True
-        elif whole and place == 0 and misplaced.has_several_mistakes(file):
+        elif place == 0 and misplaced.has_several_mistakes(file):
             misplaced.show_mistakes(error, file.name, file.getvalue(), "Nothing of it is stored: mend")
             shown = True
     if shown:

@@ -368,8 +368,8 @@ def test_a_score_file_is_measured_with_ties_and_chance(app):
     assert "The file has no ground truth" in shown
     bad = app(PAGE, way="Scores or embeddings")
     bad = bad.get("file_uploader")[0].upload("s.csv", b"group,image\n1,2\n", "text/csv").run()
-    assert "s.csv has 2 mistakes; the table below" in bad.error[0].value.replace("\\", "")
-    assert list(bad.dataframe[0].value["column"]) == ["caption", "score"]
+    assert "s.csv has 2 mistakes; the table below" in bad.error[1].value.replace("\\", "")
+    assert list(bad.dataframe[-1].value["column"]) == ["caption", "score"]
 
 
 def test_predictions_of_mteb_are_measured_and_what_its_report_hides_is_said(app):
@@ -604,11 +604,14 @@ def test_a_group_without_pictures_has_its_verdicts_first_and_no_search_for_words
 
 
 def test_a_file_with_a_byte_order_mark_is_read_and_an_empty_one_is_a_sentence_above_what_files_hold(app):
-    test = fine(uploaded(app, "bom.csv", b"\xef\xbb\xbf" + _csv(3, 1.0)))
-    assert "bom.csv: 3 groups of 2×2" in test.subheader[0].value.replace("\\", "")
     test = uploaded(app, "empty.csv", b"")
     assert test.error[0].value.replace("\\", "") == "empty.csv is empty; choose another file."
     assert "Download examples:" in text(test) and not test.subheader
+    test = fine(uploaded(app, "bom.csv", b"\xef\xbb\xbf" + _csv(3, 1.0)))
+    assert "bom.csv: 3 groups of 2×2" in test.subheader[0].value.replace("\\", "")
+    test = uploaded(app, "empty.csv", b"")
+    assert test.error[0].value.replace("\\", "") == "**Not stored**: empty.csv is empty; choose another file."
+    assert "bom.csv: 3 groups of 2×2" in test.subheader[0].value.replace("\\", "")
 
 
 def test_a_command_in_an_error_is_quoted_and_its_place_is_said_once(app):
@@ -982,7 +985,8 @@ def test_every_file_under_other_headers_has_a_form_of_its_own_with_its_own_guess
         ["pair", "picture", "(none)", ["sim_a", "sim_b"]],
         ["item", "img", "cap", ["sim"]],
     ]
-    fine([b for b in test.button if b.label == "Read it as scores"][2].click().run())
+    test = [b for b in test.button if b.label == "Read it as scores"][2].click().run()
+    assert [each.value.count("Not stored") for each in test.error] == [2]
     assert test.selectbox(key="set").value == "upload/mine.csv"
     assert [meaning(test, "group", k).value for k in range(2)] == ["sample_id", "pair"]
 
@@ -995,7 +999,8 @@ def test_a_table_whose_columns_name_caption_and_image_is_read_and_how_is_said(ap
     assert "2 groups of 2×2" in shown and "read as the scores of 2 captions with 2 images" in shown
     two = "id,a_c0_i0,a_c0_i1,a_c1_i0,a_c1_i1,b_c0_i0,b_c0_i1,b_c1_i0,b_c1_i1\nx,9,4,3,8.5,1,6,7,2.5\n"
     test = app(PAGE, way="Scores or embeddings")
-    fine(test.file_uploader(key="scores_upload").upload("two.csv", two.encode(), "text/csv").run())
+    test = test.file_uploader(key="scores_upload").upload("two.csv", two.encode(), "text/csv").run()
+    assert "two.csv looks like scores under other headers" in test.error[0].value.replace("\\", "")
     assert meaning(test, "score").value == ["a_c0_i0", "a_c0_i1", "a_c1_i0", "a_c1_i1"]
     assert "It has scores of several models; choose those of one. The columns a_c0_i0 to a_c1_i1" in text(
         test
@@ -1289,7 +1294,8 @@ def test_of_several_refused_files_the_newest_has_its_table_of_mistakes_and_each_
     test = several(app, others__csv=others, bad__csv=bad)
     (table,) = [each.value for each in test.dataframe if "what is wrong" in each.value.columns]
     assert table["row"].tolist() == ["8", "9"]
-    assert {each.partition(" ")[0] for each in said_of(test)} == {"bad.csv", "others.csv"}
+    assert test.error[0].value.count("Not stored") == 2
+    assert {each.partition(" ")[0] for each in said_of(test)} == {"**Not", "bad.csv", "others.csv"}
     assert meaning(test, "group").value == "item"  # the older one keeps its form
 
 
@@ -1341,9 +1347,32 @@ def test_why_files_are_refused_stands_in_one_box_below_the_field_and_what_to_do_
     assert "What to do about files that are not stored ↓](#files-that-are-not-stored)" in text(test)
     assert meaning(test, "group").value == "item"
     test = several(app, good__csv=score_rows(), last__csv=bad)
-    shown = list(test.main)  # the newest is the one that could not be read: it stands first
-    assert test.error[0].value.replace("\\", "").startswith("last.csv")
+    shown = list(test.main)  # so too where the newest is the one that could not be read
+    assert test.error[0].value.replace("\\", "").startswith("**Not stored**: last.csv")
     assert shown.index(test.error[0]) < shown.index(test.subheader[-1])
+
+
+def test_a_refused_second_file_is_a_line_below_the_field_and_the_result_stays_where_it_was(app):
+    """A form, or a table of mistakes, stood between the field and the result, which was out of sight."""
+    wrong = score_rows()[:-2] + ["b,1,0,x", "b,1,1,y"]
+    for name, rows, told in (
+        ("names.csv", score_rows(header="group,image,caption,scor"), "scor is probably score, misspelt."),
+        ("values.csv", wrong, "2 scores are no finite numbers: 'x' in row 8"),
+    ):
+        fine(uploaded(app, "good.csv", "\n".join(score_rows()).encode()))
+        test = app(PAGE, way="Scores or embeddings")  # later: its field is empty again
+        field = test.file_uploader(key="scores_upload")
+        test = field.upload(name, "\n".join(rows).encode(), "text/csv").run()
+        shown = list(test.main)
+        above = test.error[0]
+        line = above.value.replace("\\", "")
+        assert line.startswith(f"**Not stored**: {name}") and told in line
+        (result,) = [each for each in test.subheader if "good" in each.value]
+        after = shown[shown.index(result) :]
+        assert shown.index(above) < shown.index(result)
+        (heading,) = [each for each in test.subheader if each.value == "Files that are not stored"]
+        assert shown.index(heading) > shown.index(result)
+        assert [each for each in after if each in [*test.info, *test.error[1:]]]  # the form, or the list
 
 
 LOGARITHMS = score_rows(lambda i, j: f"{-1 - (i != j)}.5")
@@ -1367,7 +1396,8 @@ def test_a_prior_among_scores_is_added_beside_those_it_is_of_by_one_button(app):
 
 def test_a_prior_of_no_stored_scores_says_which_it_needs(app):
     test = several(app, plain__csv=score_rows(), prior__csv=PRIOR_ROWS)
-    (said,) = [each for each in said_of(test) if "language prior" in each]
+    said, above = [each for each in said_of(test) if "language prior" in each]
+    assert above == "**Not stored**: prior.csv looks like a language prior."
     assert said == (
         "prior.csv looks like a language prior: upload the scores that it belongs to, and add it below their result. "
         "It needs scores that are log-likelihoods, of the same groups and captions, without a prior yet."
@@ -1382,8 +1412,9 @@ def test_of_several_files_with_mistakes_each_is_named_and_the_good_one_is_shown(
     field = test.file_uploader(key="scores_upload").upload("one.csv", bad, "text/csv")
     field = field.upload("good.csv", good, "text/csv").upload("two.csv", bad, "text/csv")
     test = field.run()
-    told = [each.value.replace("\\", "").removeprefix("**Not stored**: ") for each in test.error]
-    assert sorted(each.partition(":")[0] for each in told) == ["one.csv", "two.csv"]
+    (told,) = [each.value.replace("\\", "") for each in test.error]
+    names = [line.removeprefix("**Not stored**: ").partition(":")[0] for line in told.split("  \n")]
+    assert names == ["two.csv", "one.csv"]  # the newest first
     assert test.session_state["set"] == "upload/good.csv"
     assert "good.csv: 1 group" in text(test).replace("\\", "")
 

@@ -108,6 +108,30 @@ def test_a_command_without_the_option_says_how_to_name_the_columns(tmp_path):
 # --- the option
 
 
+def test_a_misspelt_column_is_named_and_the_table_is_no_set_of_images(tmp_path):
+    """The command called it scores, and the page images and captions; neither said which column was meant."""
+    path = tmp_path / "s.csv"
+    path.write_text("group,image,caption,scor\na,0,0,1\na,0,1,0\na,1,0,0\na,1,1,1\n")
+    for given, told in (
+        ("group,image,caption,scor", "scor is probably score, misspelt; "),
+        (
+            "gruop,image,capton,score",
+            "gruop is probably group, misspelt; capton is probably caption, misspelt; ",
+        ),
+    ):
+        path.write_text(f"{given}\na,0,0,1\na,0,1,0\na,1,0,0\na,1,1,1\n")
+        with pytest.raises(InputError) as error:
+            read_score_file(path, command="crossmatch evaluate --scores s.csv")
+        assert f"other headers ({given.replace(',', ', ')}): {told}" in str(error.value)
+        assert _ScoreColumns.likely(open_table(path)) is not None
+    path.write_text("group,image,caption,year\na,0,0,1\na,0,1,0\na,1,0,0\na,1,1,1\n")
+    assert _ScoreColumns.likely(open_table(path)) is None
+    with pytest.raises(
+        InputError, match=r"looks like images and captions.*If year holds scores, .*score=year"
+    ):
+        read_score_file(path, command="crossmatch evaluate --scores s.csv")
+
+
 def run(*words):
     return CliRunner().invoke(app, [*map(str, words)])
 

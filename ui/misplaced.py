@@ -28,7 +28,7 @@ from core.exchange.file_kinds import (
     _looks_like_images,
 )
 from core.exchange.importing import _no_archive
-from core.exchange.score_columns import _ScoreColumns
+from core.exchange.score_columns import _looks_renamed, _ScoreColumns
 from core.exchange.uploads import Upload
 from core.figures.text import escape_markdown
 from ui import import_workbench
@@ -55,7 +55,7 @@ def scores_of_other_names(name: str, table: Table, or_images: bool, file: Any = 
     guess = _ScoreColumns.guessed(table, or_images)
     if guess is None:
         return False
-    _say(_looks_renamed(guess, name, table))
+    _say(_needed_said(guess, name, table))
     _read_renamed(guess, name, table, file)
     return True
 
@@ -82,11 +82,11 @@ def renamed_scores(name: str, content: bytes, key: str) -> tuple[bool, bytes | N
         guess = _ScoreColumns.guessed(table, or_images=False)
     if guess is None:
         return False, None
-    _say(_looks_renamed(guess, name, table))
+    _say(_needed_said(guess, name, table))
     return True, _renamed(guess, name, table, key)
 
 
-def _looks_renamed(guess: _ScoreColumns, name: str, table: Table) -> str:
+def _needed_said(guess: _ScoreColumns, name: str, table: Table) -> str:
     """That a table looks like scores, and what has to be said about its columns."""
     needed = _NEEDED
     if guess._pairs is not None:
@@ -95,7 +95,7 @@ def _looks_renamed(guess: _ScoreColumns, name: str, table: Table) -> str:
         *more, last = guess._by_position
         which = f"{', '.join(more)} and {last}" if more else last
         needed += f" What is chosen for {which} is a guess by position; please check."
-    return f"{name} looks like scores under other headers ({', '.join(table.columns)}). {needed}"
+    return f"{_looks_renamed(name, table.columns)}. {needed}"
 
 
 def _renamed(guess: _ScoreColumns, name: str, table: Table, of: str) -> bytes | None:
@@ -236,11 +236,8 @@ def why_not_stored(file: Any, error: InputError) -> str:
         return escape_markdown(f"{name} looks like {_LOOKS[kind]}.")
     with suppress(InputError):
         table = open_table(name, content)
-        guess = _ScoreColumns.guessed(table, or_images=False)
-        if guess is not None and (kind != _CAPTIONS or guess._is_called_scores):
-            return escape_markdown(
-                f"{name} looks like scores under other headers ({', '.join(table.columns)})."
-            )
+        if _ScoreColumns.likely(table) is not None:
+            return escape_markdown(f"{_looks_renamed(name, table.columns)}.")
     return escape_markdown(f"{_looks_like_images(name)}.") if kind == _CAPTIONS else error_text(error)
 
 
@@ -271,8 +268,8 @@ def not_scores(file: Any) -> bool:
         guess = _ScoreColumns.guessed(table, or_images=False)  # it was uploaded as scores
     if guess is None:
         return kind == _CAPTIONS and _offer_images(file)
-    if kind != _CAPTIONS or guess._is_called_scores:
-        _say(_looks_renamed(guess, name, table))
+    if _ScoreColumns.likely(table) is not None:
+        _say(_needed_said(guess, name, table))
         _read_renamed(guess, name, table, file)
         if kind == _CAPTIONS and not public_mode.is_public():
             st.caption(f"If it holds images and captions without scores, open it under “{WAY_IMAGES}”.")

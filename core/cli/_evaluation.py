@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from core.datasets.score_faults import LISTED, ScoreFault
 from core.datasets.score_files import ScoreFile, read_scores
 from core.datasets.shapes import of_shape
 from core.exchange.file_kinds import _PRIOR, _is_set_of_images, _kind_of_table, _looks_like_images
-from core.exchange.score_columns import _ScoreColumns
+from core.exchange.score_columns import _looks_renamed, _ScoreColumns
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.paired import on_groups
 from core.metrics.statistics import Clusters
@@ -91,21 +92,36 @@ def read_score_file(
     except InputError as error:
         if content is None and (said := _headers_said(path, data, command)) is not None:
             raise InputError(said) from None
-        if content is None and (belongs := _set_of_images(*given)) is not None:
+        if content is None and (belongs := _set_of_images(*given, command)) is not None:
             raise belongs from None
         raise _with_all_faults(error, path, content, data) from None
 
 
-def _set_of_images(path: Path, data: bytes | None) -> InputError | None:
-    """That a file which cannot be read as scores is a set of images and captions, and what takes it; None of others."""
+def _set_of_images(path: Path, data: bytes | None, command: str = "") -> InputError | None:
+    """That a file which cannot be read as scores is a set of images and captions, and what takes it; None of others.
+
+    command : takes --columns, for a table with a column of numbers that may be scores all the same.
+    """
     if data is None and not path.is_file():
         return None
     if not _is_set_of_images(path.name, read_bytes(path, data)):
         return None
     added = shlex.join(["crossmatch", "add", str(path)])
-    return InputError(
-        f"{_looks_like_images(str(path))}, without scores; `{added} --name NAME` adds it as a set."
-    )
+    line = f"{_looks_like_images(str(path))}, without scores; `{added} --name NAME` adds it as a set."
+    guess = None
+    with suppress(InputError):
+        guess = (
+            _ScoreColumns.guessed(open_table(*_unpacked(path, data)), or_images=False) if command else None
+        )
+    if guess is None:
+        return InputError(line)
+    one = guess.scores[0]
+    return InputError(f"{line} If {one} holds scores, {_read_by(guess, command)}.")
+
+
+def _read_by(guess: _ScoreColumns, command: str) -> str:
+    """What reads a table so. command : takes --columns."""
+    return f"`{command} --columns {shlex.quote(guess.written)}` reads them"
 
 
 def _with_all_faults(
@@ -145,13 +161,13 @@ def _headers_said(path: Path, data: bytes | None, command: str) -> str | None:
         if _kind_of_table(table) == _PRIOR:
             beside = f"`crossmatch alpha --scores FILE --prior {path}`"
             return f"{path} looks like a language prior; give it beside its scores: {beside}."
-        guess = _ScoreColumns.guessed(table, or_images=False)  # somebody says that they are scores
+        guess = _ScoreColumns.likely(table)
     except InputError:
         return None
     if guess is None:
         return None
     if command:
-        do = f"if that is what they are, `{command} --columns {shlex.quote(guess.written)}` reads them"
+        do = f"if that is what they are, {_read_by(guess, command)}"
     elif guess.caption:
         names = {
             guess.image: "image",
@@ -165,10 +181,8 @@ def _headers_said(path: Path, data: bytes | None, command: str) -> str | None:
         do = f"rename {', '.join(new)} if that is what they are"
     else:
         do = "write a row per score with the columns group, image, caption and score"
-    return (
-        f"{path} looks like scores under other headers ({', '.join(table.columns)}); {do}, or upload it to the page "
-        "Your data, which asks which column is which."
-    )
+    looks = _looks_renamed(str(path), table.columns)
+    return f"{looks}; {do}, or upload it to the page Your data, which asks which column is which."
 
 
 def _fault_text(fault: ScoreFault) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 from itertools import islice
 from math import isfinite
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from core.base.lazy import pandas as pd
 from core.base.table_formats import Table
 from core.base.text import counted
 from core.datasets.score_files import _CELL, _pair_names, _PairNames, _read_names
-from core.exchange.file_kinds import _PRIOR, _SCORES, _kind_of_table
+from core.exchange.file_kinds import _CAPTIONS, _PRIOR, _SCORES, _kind_of_table
 
 _ROWS = 1000  # of a table that are looked at
 _ID = r"(?:[_ ]?(?:id|name|file|path|no|nr|number|idx|index))?"
@@ -25,6 +26,7 @@ _MEANINGS = {  # in the order in which columns are given away
 }
 _SCORE = r"(?:.*[_ ])?(?:score|sim|similarity|cos|cosine|logit|prob|probability)s?"
 _NAMES = ("group", "image", "caption", "score")
+_ALIKE = 0.8  # of names that differ by one slip: `scor` and `score` are 0.89 alike, `socre` 0.8
 _FEWEST_WORDS = 2.0  # of a column of sentences, on average
 _MOST_CAPTIONS = 7  # with a column each: more numbers are a vector
 _PICTURE = re.compile(r".+\.(?:png|jpe?g|webp|gif|bmp|tiff?)", re.IGNORECASE)
@@ -72,6 +74,15 @@ class _ScoreColumns(NamedTuple):
             return None
         found = _by_name([name for name in table.columns if name not in scores], len(scores) > 1)
         return cls(scores=scores, **found)
+
+    @classmethod
+    def likely(cls, table: Table) -> _ScoreColumns | None:
+        """The guess for a table that somebody gave as scores, on the page as in commands; None too where it has images
+        and captions, and no column that is called a score, or nearly so."""
+        guess = cls.guessed(table, or_images=False)
+        if guess is None or (_kind_of_table(table) == _CAPTIONS and not guess._is_called_scores):
+            return None
+        return guess
 
     @classmethod
     def read(cls, text: str, table: Table) -> _ScoreColumns:
@@ -151,7 +162,7 @@ class _ScoreColumns(NamedTuple):
     @property
     def _is_called_scores(self) -> bool:
         """Whether the column of scores has a name of one, and is not merely the one with numbers."""
-        return any(map(_is_score_name, self.scores))
+        return any(_is_score_name(name) or "score" in _misspelt([name]).values() for name in self.scores)
 
     @property
     def _by_position(self) -> list[str]:
@@ -227,6 +238,23 @@ class _ScoreColumns(NamedTuple):
             raise InputError(
                 "A match needs a row per score; choose none, and image i of a group belongs to its column of scores i."
             )
+
+
+def _looks_renamed(name: str, columns: Sequence[str]) -> str:
+    """That a file looks like scores under other headers, and which of these is probably misspelt: the beginning of a
+    sentence that says what to do."""
+    slips = [f"{column} is probably {meant}, misspelt" for column, meant in _misspelt(columns).items()]
+    headers = f"{name} looks like scores under other headers ({', '.join(columns)})"
+    return f"{headers}: {'; '.join(slips)}" if slips else headers
+
+
+def _misspelt(columns: Sequence[str]) -> dict[str, str]:
+    """Columns that are nearly called what is read, and mean nothing else by their name, each with the name it is near
+    to, which no column has."""
+    known = "|".join([*_MEANINGS.values(), _SCORE])
+    others = {name.strip().lower(): name for name in columns if not re.fullmatch(known, name.strip().lower())}
+    near = ((name, get_close_matches(name, others, 1, _ALIKE)) for name in _NAMES if name not in columns)
+    return {others[found[0]]: name for name, found in near if found}
 
 
 def _text(cell: Any) -> str:
