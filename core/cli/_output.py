@@ -87,10 +87,8 @@ def format_metrics(record: dict[str, Any]) -> str:
         e = record["metrics"][name]
         interval = f"[{_pct(e['low'], 2)}, {_pct(e['high'], 2)}]"
         ties = tie_count(e["ties"])
-        known = Estimate.of_record(e).clustered
-        by_cluster = (
-            f"  by {known.by} [{_pct(known.low, 2)}, {_pct(known.high, 2)}]{known.dominated}" if known else ""
-        )
+        known = Estimate.of_record(e)._by_cluster(2, "[{}, {}]")
+        by_cluster = f"  {known}" if known else ""
         lines.append(
             f"{name:<18}{_pct(e['value'], 2):>8}{interval:>18}{_pct(e['chance'], 2):>9}{ties:>6}{by_cluster}"
         )
@@ -142,8 +140,9 @@ def format_differences(
         lines.append(f"{name:<{width}}{_signed(each.difference, 2):>8}{_test(each, counts)}")
         if each.clustered is not None:
             by = f"  by {each.clustered.by}"
-            test = _test(each.clustered, " " * 20)
-            lines.append(f"{by:<{width}}{'':>8}{test}{each.clustered.dominated}")
+            test = f"{_test(each.clustered, ' ' * 20)}{each.clustered.dominated}"
+            same = test == _test(each, " " * 20)  # as printed
+            lines.append(f"  also by {each.clustered.by}" if same else f"{by:<{width}}{'':>8}{test}")
     count, of = len(names), f"these {len(names)} metrics"
     if tests is not None and tests > count:
         count, of = tests, f"all {tests} tests of this output"

@@ -245,11 +245,8 @@ class Estimate(NamedTuple):
 
     def __repr__(self) -> str:
         """`10.7 [7.4, 14.7], chance 16.7, 0 tied`: a notebook prints dicts of them; a mean rank is no percentage."""
-        by = (
-            f", by {self.clustered.by} [{_pct(self.clustered.low)}, {_pct(self.clustered.high)}]"
-            if self.clustered
-            else ""
-        )
+        apart = self._by_cluster(form="[{}, {}]")
+        by = f", {apart}" if apart else ""
         ties = "ties not counted" if self.ties is None else f"{self.ties} tied"
         return f"{_pct(self.value)} [{_pct(self.low)}, {_pct(self.high)}]{by}, chance {_pct(self.chance)}, {ties}"
 
@@ -262,15 +259,17 @@ class Estimate(NamedTuple):
     def interval(self) -> str:
         """`95 % interval 61.2–71.9`; with clusters also `, by image 58.0–74.1`, or `, also by image` where that is the
         same."""
-        ends, c = f"{_pct(self.low)}–{_pct(self.high)}", self.clustered
+        by = self._by_cluster()
+        return f"95 % interval {_pct(self.low)}–{_pct(self.high)}{f', {by}' if by else ''}"
+
+    def _by_cluster(self, digits: int = 1, form: str = "{}–{}") -> str:
+        """`by image 58.0–74.1`, to be said after the interval; `also by image` where both are the same as printed, ""
+        where each group is its own."""
+        c = self.clustered
         if c is None:
-            return f"95 % interval {ends}"
-        apart = f"{_pct(c.low)}–{_pct(c.high)}{c.dominated}"
-        return (
-            f"95 % interval {ends}, also by {c.by}"
-            if apart == ends
-            else f"95 % interval {ends}, by {c.by} {apart}"
-        )
+            return ""
+        ends, apart = (form.format(_pct(e.low, digits), _pct(e.high, digits)) for e in (self, c))
+        return f"also by {c.by}" if apart + c.dominated == ends else f"by {c.by} {apart}{c.dominated}"
 
     @property
     def tied(self) -> str:
