@@ -771,12 +771,16 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, sides:
     both = [evaluation.group(index) for evaluation in (a, b)]
     names = yes_or_no(both[0].kinds)
     group_under_several(group, {side.name: data for side, data in zip(sides, both, strict=True)}, names)
-    st.caption(
+    told = (
         "Scores. Outlined, with a dot, and as lines: the matching of each model, dashed where wrong; dotted: true "
         "pairs that it misses. ✓: the true pairs. Each model's scores have a scale of their own: compare them within "
         "a matrix."
     )
-    with st.expander("What each metric compares, in numbers"):
+    if not on_phone():
+        st.caption(told)
+    with st.expander("What each metric compares, in numbers" if not on_phone() else "How to read this"):
+        if on_phone():  # five lines there
+            st.caption(told)
         for column, side, data in zip(st.columns(2, gap="large"), sides, both, strict=True):
             column.markdown(f"**{escape_markdown(side.name)}**")
             column.html(group_html.verdicts_html(data.beside(both), names))

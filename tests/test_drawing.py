@@ -110,7 +110,11 @@ def test_verdicts_carry_the_live_numbers():
     assert "A–1: 1.00 < 1.50 · B–2: 4.00 > 3.00" in numbers["ImageScore"]
     assert numbers["GroupScore"].startswith("TextScore ✗ and ImageScore ✗: ")
     assert "1.00 + 4.00 = 5.00 > 3.00 + 1.50 = 4.50" in numbers["GroupMatch"]
-    assert numbers["IndividualMatch"] == "1 of 2 images"
+    assert numbers["IndividualMatch"] == "1 of 2 right"
+    # It stood beside "✗ wrong"; a sign is only where no image is right, or all are.
+    assert '<span class="cm-mark cm-wrong">1 of 2 right</span>' in markup and markup.count("1 of 2") == 1
+    none = group_html.verdicts_html(view([[1, 3], [4, 1]], [0, 1]))
+    assert "✗ 0 of 2 right" in none.replace("✗\ufe0e", "✗")
 
 
 def test_a_tie_that_decides_is_called_a_tie():

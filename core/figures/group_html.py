@@ -139,12 +139,14 @@ def _cell_html(cell: _Cell, dark: _Cell, underlined: bool) -> str:
 
 def verdicts_html(data: GroupData, names: Iterable[str] | None = None) -> str:
     """A table of all metrics, or those named: symbol and metric, and what it compares with the group's numbers."""
-    body = "".join(
-        f'<tr><th scope="row">{_mark(data.kinds[name], data.kinds[name])}</th><td><b>{escape(METRICS[name].label)}</b>'
-        f"<br><small>{escape(METRICS[name].meaning_for(*data.scores.shape))}</small>"
-        f"<br>{_unbroken(escape(METRICS[name].verdict(data)))}</td></tr>"
-        for name in (data.kinds if names is None else names)
-    )
+    body = ""
+    for name in data.kinds if names is None else names:
+        told = _unbroken(escape(METRICS[name].verdict(data)))
+        compared = "" if told == data._told(name) else f"<br>{told}"  # of parts the verdict has the count
+        body += (
+            f'<tr><th scope="row">{_told_mark(data, name)}</th><td><b>{escape(METRICS[name].label)}</b>'
+            f"<br><small>{escape(METRICS[name].meaning_for(*data.scores.shape))}</small>{compared}</td></tr>"
+        )
     return f'<table class="cm-verdicts"><caption class="cm-hidden">Verdicts</caption><tbody>{body}</tbody></table>'
 
 
@@ -170,6 +172,13 @@ def _unbroken(markup: str) -> str:
 def _mark(kind: str, text: str = "") -> str:
     shown = f"{OUTCOME_SYMBOLS[kind]} {escape(text)}".strip()
     return f'<span class="cm-mark cm-{kind}">{shown}</span>'
+
+
+def _told_mark(data: GroupData, name: str) -> str:
+    """A metric's verdict with its sign; none stands before a part that is right, as `✗ 1 of 2 right` said both."""
+    kind, told = data.kinds[name], data._told(name)
+    is_part = kind == "wrong" and data.shares.get(name, 0) > 0 and told != kind
+    return f'<span class="cm-mark cm-wrong">{told}</span>' if is_part else _mark(kind, told)
 
 
 def image_descriptions(group: Group, described: bool = True) -> list[str]:

@@ -204,6 +204,7 @@ class Evaluation:
             margin,
             {name: outcome.kind(index) for name, outcome in self.outcomes.items()},
             [int(rows.argmax())] if len(scores) == 1 else _best_other(scores, own, assigned),
+            {name: float(outcome.value[index]) for name, outcome in self.outcomes.items()},
         )
 
     def select(self, mask: np.ndarray) -> Evaluation:

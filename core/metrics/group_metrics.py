@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import factorial, perm
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +54,7 @@ class GroupData(NamedTuple):
     kinds: dict[str, str]  # each metric's verdict, a key of `SYMBOLS`
     # The caption of each image in the best other matching; of one image, its best other caption.
     rival: list[int]
+    shares: Mapping[str, float] = MappingProxyType({})  # by metric: how much of the group is right, in [0, 1]
     decimals: int | None = None  # with which it is shown beside others; None: as many as it takes by itself
 
     def beside(self, others: Iterable[GroupData], *, totals: bool = True) -> GroupData:
@@ -65,6 +67,13 @@ class GroupData(NamedTuple):
         if len(settled) == len(every):
             return self._replace(decimals=max(settled))
         return self._replace(decimals=_fewest_decimals(every, totals))
+
+    def _told(self, name: str) -> str:
+        """A metric's verdict: `right`, `wrong` or `tie`; of one that counts parts, `1 of 2 right`."""
+        parts = METRICS[name].parts(len(self.scores))
+        if parts == 1 or name not in self.shares:
+            return self.kinds[name]
+        return f"{round(self.shares[name] * parts)} of {parts} right"
 
     @property
     def truth_pairs(self) -> list[tuple[int, int]]:
@@ -356,7 +365,7 @@ def _individual_verdict(data: GroupData) -> str:
     ahead = _ahead(data.true, data.row_rival)
     if len(data.truth) > len(data.scores):
         return f"{int(ahead.sum())} of its {len(data.truth)} true captions; all have to be ahead"
-    return f"{int(ahead.sum())} of {len(data.truth)} images"
+    return f"{int(ahead.sum())} of {len(data.truth)} right"
 
 
 def _group_chance(m: int, k: int) -> float:
