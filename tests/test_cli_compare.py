@@ -333,3 +333,18 @@ def test_a_file_that_lacks_the_named_columns_is_read_by_its_own(files):
     table = pd.read_csv(files[0])
     table.rename(columns={"score": "sim"}).to_csv(files[0], index=False)
     assert "B minus A" in run(*files, "--columns", "score=sim")
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (["scenes/left-right", "builtin/clip"], "builtin/clip MODEL scenes/left-right"),
+        (["builtin/clip", "scenes/left-right~fog"], "builtin/clip MODEL 'scenes/left-right~fog'"),
+        (["scenes/left-right", "a.csv", "builtin/clip"], "a.csv builtin/clip scenes/left-right"),
+    ],
+)
+def test_a_benchmark_in_the_place_of_a_side_is_called_one_with_the_right_command(words, command):
+    """It was taken for a model, and the sentence asked for a benchmark."""
+    found = CliRunner().invoke(app, ["compare", *words])
+    said = "is a benchmark, which comes behind the two that are compared on it"
+    assert found.exit_code and f"{said}: `crossmatch compare {command}`" in str(found.exception)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -303,6 +304,10 @@ def test_a_score_file_or_a_result_without_a_benchmark_is_taken_as_one_of_the_set
     else:
         write_scores(path, scores)
     row = PublishedSet("Winoground").result(path, "group_score").iloc[0]
+    packed = path.with_suffix(".zip")
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.write(path, path.name)
+    assert PublishedSet("Winoground").result(packed, "group_score").iloc[0].equals(row)
     assert row["value"] == 100 * 299 / 400 and row["source"] == path.name and row["caution"] == ""
     assert (
         row["method"] == "of your file, as measured"
@@ -712,7 +717,7 @@ def write(path, table) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "says"), [("a.zip", "is an archive; unpack it"), ("a.txt", "is neither a result")]
+    ("name", "says"), [("a.zip", "is damaged or not an archive"), ("a.txt", "is neither a result")]
 )
 def test_a_file_of_another_ending_is_one_sentence_of_the_page(app, name, says):
     """The browser said "application/zip files are not allowed", with no next step."""

@@ -41,6 +41,15 @@ def test_predictions_of_mteb_are_scores_of_groups_whose_images_own_the_captions_
     assert found.ids == [str(i) for i in range(12)] and found.tags is None
 
 
+def test_the_only_file_of_a_zip_is_judged_as_it_is(tmp_path):
+    """It was refused: its name did not end in that of a result."""
+    packed = tmp_path / "a.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.write(PAIRS, PAIRS.name)
+    plain, found = (rejudge([path]).record()["submissions"] for path in (PAIRS, packed))
+    assert [each["metrics"] for each in found] == [each["metrics"] for each in plain]
+
+
 def test_subsets_and_splits_of_mteb_become_tags(tmp_path):
     path = tmp_path / "x.json"
     path.write_text(json.dumps({"mteb_model_meta": {}, "a": {"test": [[[1, 2]]]}, "b": {"dev": [[[3, 4]]]}}))

@@ -15,6 +15,7 @@ from core.base.errors import InputError
 from core.base.limits import check
 from core.base.text import _pct, counted
 from core.datasets import benchmark_entry
+from core.datasets.packed_tables import _unpacked
 from core.datasets.paper_results import CITATIONS
 from core.exchange.layouts import _Latex, _latex_cell, text_table_latex
 from core.figures.text import escape_markdown
@@ -481,6 +482,8 @@ def _of_file(chosen: PublishedSet, file: _GivenFile, metric: str) -> list[pd.Dat
         name, content = f"{Path(name).stem}.csv", read_as[file.id]
     try:
         check(name, file=len(file.content))  # browsers are told, but whoever is not one can send more
+        packed, table = _unpacked(Path(name), content)
+        name, content = (name, content) if table is None else (packed.name, table)
         _check_ending(name)
         with READING.one():
             return [chosen.result(Path(name), metric, content)]
@@ -496,8 +499,6 @@ def _of_file(chosen: PublishedSet, file: _GivenFile, metric: str) -> list[pd.Dat
 
 def _check_ending(name: str) -> None:
     ending = Path(name).suffix.lower()
-    if ending == ".zip":
-        raise InputError(f"{name} is an archive; unpack it, and give the file of scores or the result in it.")
     if ending not in _ENDINGS:
         raise InputError(
             f"{name} is neither a result nor a file of scores; give a file that ends in {', '.join(sorted(_ENDINGS))}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -11,6 +12,7 @@ import streamlit as st
 
 from core.base.errors import InputError
 from core.base.text import _change_in_points, _signed, _signed_end
+from core.datasets.packed_tables import _unpacked
 from core.datasets.retrieval_files import RetrievalFile
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import Prior
@@ -47,7 +49,7 @@ def own_retrieval_set() -> None:
     with box, show_errors():
         given = []
         for column, (name, (label, holds, example)) in zip(st.columns(2), _FIELDS.items(), strict=True):
-            kinds, key = ["csv", "parquet", "npz"], f"own-{name}"
+            kinds, key = ["csv", "parquet", "npz", "zip"], f"own-{name}"
             given.append(column.file_uploader(label, kinds, key=key, max_upload_size=upload_limit()))
             show_form(holds, example, column)
         if not all(given):
@@ -74,10 +76,13 @@ def own_retrieval_set() -> None:
 def _measure(key: tuple[str, ...], _scores: bytes, _prior: bytes) -> dict[str, Any]:
     """key : names and hashes of the two files."""
     with st.spinner("Reading the files …"), READING.one():
-        found = RetrievalFile.read(key[0], _scores)
+        (name, scores), (beside, prior) = (
+            _unpacked(Path(given), content) for given, content in zip(key[:2], (_scores, _prior), strict=True)
+        )
+        found = RetrievalFile.read(name, scores)
         if found is None:
-            raise InputError(f"{key[0]} holds groups; upload it on Your data and select it as the benchmark.")
-        samples, notes = found.prior(key[1], _prior)
+            raise InputError(f"{name} holds groups; upload it on Your data and select it as the benchmark.")
+        samples, notes = found.prior(beside, prior)
         study = RetrievalStudy(found.scores, found.relevant, prior_from_samples(samples), found.images)
         return {**study.record(), "prior": Prior.line_of(key[1], len(samples), notes)}
 

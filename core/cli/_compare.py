@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from core import datasets
 from core.base.errors import InputError
 from core.base.table_formats import _result_csv, open_table, read_bytes
 from core.base.text import counted
@@ -174,6 +175,12 @@ def _check_sides(a: str, b: str, benchmark: str | None, embedded: Sequence[bool]
     """Raises InputError for sides that are the same, for a model without a benchmark, and for options of no use."""
     _refuse_same(a, b)
     models = [side for side in (a, b) if not _is_file(side)]
+    if a_set := next((side for side in models if _is_benchmark(side)), None):
+        sides = [side for side in (a, b, benchmark) if side not in (None, a_set)]
+        command = shlex.join(["crossmatch", "compare", *[*sides, "MODEL"][:2], a_set])
+        raise InputError(
+            f"{a_set} is a benchmark, which comes behind the two that are compared on it: `{command}`."
+        )
     if models and benchmark is None:
         raise InputError(
             f"{models[0]!r} is not a file of scores or embeddings, so it is taken for a model; "
@@ -187,6 +194,11 @@ def _check_sides(a: str, b: str, benchmark: str | None, embedded: Sequence[bool]
         refuse_unused("with two files and no --benchmark", "split")
         if not any(embedded):
             refuse_unused("with two files of scores", "shape")
+
+
+def _is_benchmark(name: str) -> bool:
+    """Whether a side is called as a benchmark is, also with its pictures changed or all its pairs."""
+    return name.partition("~")[0].removesuffix("@global") in datasets.names(None)
 
 
 def _check_named(sides: Iterable[tuple[str, bool, Evaluation]]) -> None:

@@ -20,6 +20,7 @@ from core.base.paths import assets
 from core.base.table_formats import parse_json, read_bytes
 from core.base.text import _pct, counted
 from core.datasets.embeddings import _holds_embeddings, read_embeddings
+from core.datasets.packed_tables import _unpacked
 from core.datasets.paper_results import CITATIONS, load_results
 from core.datasets.score_files import read_scores
 from core.metrics.evaluation import Evaluation
@@ -314,6 +315,7 @@ class PublishedSet(NamedTuple):
         """
         wanted = self.benchmark(metric)
         command = f"crossmatch {'recall' if metric == _CHOICE else 'evaluate'} {wanted or 'BENCHMARK'} --json"
+        path, data = _unpacked(path, data)
         record = _own_record(path, read_bytes(path, data), command, self._shape or _USUAL_SHAPE, self.title)
         if not wanted:
             raise InputError(f"{self.title} is no benchmark here: no result of yours can stand beside it.")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from core.base.errors import InputError
 from core.base.table_formats import open_table, parse_json, read_bytes
+from core.datasets.packed_tables import _unpacked
 from core.datasets.score_files import read_scores
 from core.rejudge import _inspect, _logs, _mteb, _reports, _results, _vlmeval
 from core.rejudge._submission import SCORES, VLM_EVAL_KIT, Submission, UnfinishedError, check_count, grouped
@@ -84,7 +85,9 @@ def _report_beside(path: Path) -> Path | None:
 
 
 def read_file(path: Path, data: bytes | None = None) -> list[Submission]:
-    """What one file holds. data : its bytes, where it is an upload."""
+    """What one file holds, or the one in a zip. data : its bytes, where it is an upload."""
+    if path.suffix.lower() == ".zip" and (data is not None or path.is_file()):
+        path, data = _unpacked(path, data)
     suffix = path.suffix.lower()
     if suffix in _PICKLES:
         raise _pickled(path)
