@@ -20,10 +20,11 @@
     const text = place?.querySelector("input, [data-item-hl]");
     if (text) text.title = text.scrollWidth > text.clientWidth ? text.value ?? text.textContent : "";
   };
-  // A tap beside an open panel closes it, and nothing else: it opened the card below it, too.
+  // A tap beside an open panel closes it, and nothing else: it opened the card below it, too. A mouse points at what it
+  // clicks: its click opens the card.
   let beside = false;
   window.addEventListener("pointerdown", event => {
-    beside = !!document.querySelector('[data-testid="stPopoverBody"]') && !!event.target.closest?.('[data-testid="stGridCell"]');
+    beside = event.pointerType !== "mouse" && !!document.querySelector('[data-testid="stPopoverBody"]') && !!event.target.closest?.('[data-testid="stGridCell"]');
   }, {capture: true, passive: true});
   window.addEventListener("click", event => {
     const card = beside && event.target.closest?.('[data-testid="stGridCell"]');

@@ -70,6 +70,15 @@ def asked_margins() -> group_filters.MarginRange | None:
     return group_filters.MarginRange.parse(margins) if margins else None
 
 
+def margins_wrong() -> InputError | None:
+    """What is wrong with them; None where nothing is."""
+    try:
+        asked_margins()
+    except InputError as error:
+        return error
+    return None
+
+
 class Filters(NamedTuple):
     """What the gallery shows: groups with these words, of these verdicts and margins, in this order."""
 
@@ -110,9 +119,10 @@ def filters(groups: GroupSet, evaluation: Evaluation) -> Filters:
     # The button stands before its fields, which are in the address alone when a link opens the page.
     before = Filters.kept(groups, evaluation)
     count = len(before.described(groups))
-    with st.popover(
-        f"Filters ({count})" if count else "Filters", icon=":material/filter_alt:", key="filters"
-    ):
+    # Of a wrong margin the button says so, too: a link may have it, and the panel is closed then.
+    label = f"Filters ({count})" if count else "Filters"
+    icon = ":material/filter_alt:" if margins_wrong() is None else ":material/error:"
+    with st.popover(label, icon=icon, key="filters"):
         words = before.words
         if has_captions(groups[0]):
             words = st.text_input(
@@ -123,6 +133,9 @@ def filters(groups: GroupSet, evaluation: Evaluation) -> Filters:
             placeholder="any", select_all=False,  # they exclude each other: no group has all
         )  # fmt: skip
         st.text_input("Margins", key=MARGINS, bind="query-params", placeholder="0.2..0.25", help=RANGE)
+        wrong = margins_wrong()
+        if wrong is not None:  # the other filters hold all the same
+            ui.show_error(wrong)
         order = st.selectbox("Sort by", list(group_filters.ORDERS), key="sort", bind="query-params")
         chosen = before._replace(words=words, verdicts=verdicts, order=order)
         # On a phone the panel covers the line below it, which says so, too.
@@ -173,10 +186,6 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
     ui.warn_unknown_group(evaluation.ids)
     ui.warn_unknown("verdict", st.query_params.get_all("verdict"), group_filters.verdict_options(evaluation))
     ui.warn_unknown("order", st.query_params.get_all("sort"), group_filters.ORDERS)
-    try:
-        asked_margins()
-    except InputError as error:  # the other filters hold all the same
-        ui.show_error(error)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="gallery-toolbar"):
         chosen = filters(groups, evaluation)
         notable_group_buttons(selection, evaluation, "surprises")
@@ -217,7 +226,7 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
     shown_now = indices[(page - 1) * per_page : page * per_page]
     with place:
         if as_table:
-            group_table(evaluation, shown_now)
+            group_table(evaluation, shown_now, groups)
         else:
             cards(selection, evaluation, shown_now, compact)
     export_groups(selection, evaluation, export)

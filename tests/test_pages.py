@@ -1255,3 +1255,18 @@ def test_the_table_by_tag_shows_every_metric_on_request(app):
 
 
 SHOWN_BY_TAG = ["TextScore", "ImageScore", "GroupScore", "GroupMatch", "IndividualMatch"]
+
+
+def test_the_table_of_groups_has_their_captions(app):
+    table = app("pages/1_Groups.py", set="scenes/left-right", layout="Table").dataframe[0].value
+    first = load("scenes/left-right")[0]
+    assert table["captions"].iloc[0] == " / ".join(first.captions)
+    assert [*table.columns].index("captions") == [*table.columns].index("margin") - 1
+
+
+def test_what_is_wrong_with_margins_is_said_below_their_field(open_page):
+    """It stood above the panel, which covered what it was about."""
+    test = open_page("pages/1_Groups.py", set="scenes/left-right", margin="wide")
+    (panel,) = [each for each in test.get("popover") if each.proto.popover.label.startswith("Filters")]
+    (error,) = test.error
+    assert error.value in [each.value for each in panel.error] and panel.proto.popover.icon.endswith("error:")

@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import SYMBOLS
 from core.metrics.groups import METRICS, Outcome
 from ui.formatting import of_groups, true_minus, wide_table
+from ui.images import has_captions
 from ui.selection import open_group
 
 TABLE, CARDS = "Table", "Cards"
@@ -40,9 +42,13 @@ def choose_layout(pictures: bool) -> str:
     )  # fmt: skip
 
 
-def group_table(evaluation: Evaluation, indices: np.ndarray) -> None:
-    """The groups with these numbers, in this order."""
+def group_table(evaluation: Evaluation, indices: np.ndarray, groups: GroupSet) -> None:
+    """The groups with these numbers, in this order. groups : all of them, whose captions are cut to the width of their
+    column; pointed at, a cell shows the whole text."""
     table = table_of(evaluation, indices)
+    if has_captions(groups[0]) and "captions" not in table:
+        said = [" / ".join(groups[int(i)].captions) for i in indices]
+        table.insert(int(table.columns.get_loc("margin")), "captions", said)
 
     def choose() -> None:
         cells = st.session_state["group-table"].selection.cells
@@ -112,6 +118,7 @@ def _columns(evaluation: Evaluation, table: pd.DataFrame, number: str | None) ->
         columns[entry.label] = st.column_config.TextColumn(
             entry.short, help=f"{entry.label}: {entry.meaning}", width=58 if len(entry.short) < 6 else 76
         )
+    columns["captions"] = st.column_config.TextColumn(help="All of a group's captions.", width=260)
     for name, meaning in _TOTALS.items():
         columns[name] = st.column_config.NumberColumn(help=meaning, format=number, width=92)
     return columns
