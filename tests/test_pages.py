@@ -1270,3 +1270,11 @@ def test_what_is_wrong_with_margins_is_said_below_their_field(open_page):
     (panel,) = [each for each in test.get("popover") if each.proto.popover.label.startswith("Filters")]
     (error,) = test.error
     assert error.value in [each.value for each in panel.error] and panel.proto.popover.icon.endswith("error:")
+
+
+@pytest.mark.parametrize("page", ["1", "2", "3"])
+def test_margins_of_all_cards_in_view_have_the_same_decimals(app, page):
+    """One had a decimal more where its own totals took one."""
+    test = app("pages/1_Groups.py", set="scenes/left-right", page=page)
+    found = re.findall(r"margin \d+\\?\.(\d+)", text(test))
+    assert len(found) == 12 and len({len(each) for each in found}) == 1

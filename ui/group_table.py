@@ -48,7 +48,7 @@ def group_table(evaluation: Evaluation, indices: np.ndarray, groups: GroupSet) -
     table = table_of(evaluation, indices)
     if has_captions(groups[0]) and "captions" not in table:
         said = [" / ".join(groups[int(i)].captions) for i in indices]
-        table.insert(int(table.columns.get_loc("margin")), "captions", said)
+        table.insert([*table.columns].index("margin"), "captions", said)
 
     def choose() -> None:
         cells = st.session_state["group-table"].selection.cells
