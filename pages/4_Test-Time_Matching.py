@@ -24,8 +24,6 @@ WITHOUT_SET = {"run"}  # in the address of the form, which “New run” on Runs
 EXAMPLE_SET = "left-right"  # what the run that ships is of, which may be another set than the selected one
 OPENED = "What a run does while it works, and what it changed."
 LIVE = f"{OPENED} It continues when you close this page."
-# As long as `LIVE`, which it follows: on a phone that takes two lines, and everything below moved up by one of them.
-ENDED = f"{OPENED} This one has ended and is kept in Runs."
 SEEDS = (
     "The same run with other random numbers, to see how much chance decides. Each seed is a run of its own; the result "
     "is their mean and standard deviation."
@@ -225,10 +223,8 @@ def first_groups() -> int:
 
 
 def what_is_opened(shown_runs: list[Run]) -> str:
-    """The line below the title: of runs at work that they go on, of one that was seen to end that it has."""
-    if any(run.live for run in shown_runs):
-        return LIVE
-    return ENDED if shown_runs and runs.is_watched(shown_runs[0].id) else OPENED
+    """The line below the title: of runs at work also that they go on."""
+    return LIVE if any(run.live for run in shown_runs) else OPENED
 
 
 def first_visit() -> None:

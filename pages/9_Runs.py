@@ -775,8 +775,7 @@ def asked_runs(known: Collection[str]) -> list[str]:
 
 
 def is_linked(chosen: Sequence[SeedGroup]) -> bool:
-    """Whether the address that this visit began with is of these runs: it is there for their comparison, which then
-    stands above the list. Of runs that are ticked here it stands below, so that no tick moves the list."""
+    """Whether the address that this visit began with is of these runs: it is there for their comparison."""
     return {sweep.id for sweep in chosen} == {*st.session_state.get("linked_runs", "").split(",")}
 
 
@@ -876,7 +875,7 @@ def actions(
             pick_second(chosen[0], others, results)
             before_and_after(chosen[0].runs, store)
             rename(chosen[0], store)
-        elif len(chosen) <= len(LETTERS) and not is_linked(chosen):
+        elif len(chosen) <= len(LETTERS):
             with st.container(key="to-comparison", width="content"):
                 st.markdown(f"[See them compared ↓](#{anchor(COMPARED)})")
         if len(runs) == 1:
@@ -1644,7 +1643,6 @@ def page() -> None:
         nothing_yet(store)
         return
     st.session_state.setdefault("linked_runs", st.query_params.get("runs", ""))
-    first = st.container(key="linked-comparison")
     sweeps = listed(sweeps)
     steps = [[store.steps(run.id) for run in sweep.runs] for sweep in sweeps]
     frame = table(sweeps, steps)
@@ -1669,7 +1667,8 @@ def page() -> None:
     if any(run.live or run.resumable for run in runs):
         st.fragment(watch, run_every=2.0)(states(runs))
     shown = NOTHING
-    with first if is_linked(chosen) else st.container():
+    # In one place, whether just ticked or opened by a link: that is shown from here on, by the history's script.
+    with st.container(key="opened-runs" if is_linked(chosen) else None):
         if len(results) == 2:
             shown = compare(results, store)
         elif 2 < len(results) <= len(LETTERS):

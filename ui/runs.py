@@ -40,7 +40,6 @@ STOPPABLE, WORKING = ("queued", "running"), ("running", "stopping")
 TTM_PAGE = "pages/4_Test-Time_Matching.py"
 FIRST_SET = "scenes/left-right"  # of its form, in a visit that asks for nothing
 KINDS = (*RUNS, LedgerRun.kind)  # of run that the page of test-time matching shows
-WATCHED = "watched"  # in the session: the run, of several seeds the first one
 UNSEEN = "unseen_run"  # in the session: the run or group that was left while it worked
 NEW = "new"  # in place of a run's id: none is open
 Records = Sequence[Mapping[str, Any]]  # of the iterations of a run
@@ -356,10 +355,9 @@ def _live_section(
         runs, steps = [store.get(run_id) for run_id in ids], [store.steps(run_id) for run_id in ids]
         if polled != any(run.live for run in runs):
             st.rerun()
-        if any(run.live for run in runs):
-            st.session_state[WATCHED] = ids[0]
-        # The place of the bar is kept for the verdict, which is higher.
-        with st.container(key="watched-controls" if verdict is not None and is_watched(ids[0]) else None):
+        # At work a phone has the curves before the questions, and a laptop keeps the place of the verdict. A run that is
+        # over stands as it does for who opens it later.
+        with st.container(key="watched-controls" if polled and verdict is not None else None):
             with st.container(key="at-work"):
                 controls(store, runs)
             if verdict is not None:
@@ -372,11 +370,6 @@ def _live_section(
             before(runs, waiting)
         else:
             waiting_hint(waiting)
-
-
-def is_watched(run_id: str) -> bool:
-    """Whether a run is the last one that was seen at work in this session: what stands there keeps its place."""
-    return st.session_state.get(WATCHED) == run_id
 
 
 def note_on_screen(name: str, runs: Sequence[Run]) -> None:

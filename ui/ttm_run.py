@@ -61,7 +61,6 @@ from ui.loaders import evaluate
 from ui.runs import (
     before_and_after,
     evaluation_at,
-    is_watched,
     live_section,
     run_groups,
     settings_line,
@@ -177,17 +176,11 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     """Everything that grows while a run works."""
     (run,), (records,) = runs, steps
     compared = {} if run.live or not run.done else run_changes(run)
-    watched = is_watched(run.id)  # of one that is watched while it ends the curves stay where they are
     warning = divergence(records, run.config)
-    with st.container(key="came-out"):  # where a phone has curves and cards before the links
-        if not watched:
-            with st.container(key="told-further"):
-                _links(run)
-        if warning:
-            st.warning(escape_markdown(warning), icon=":material/trending_down:")
-        curves_and_cards(run, records)
-        if watched:
-            _links(run)
+    if warning:
+        st.warning(escape_markdown(warning), icon=":material/trending_down:")
+    curves_and_cards(run, records)
+    _links(run)
     # What changed comes soon after the curves: on a phone these lines alone took half a screen.
     with st.container() if run.live else st.expander(DETAILS):
         if compared:
