@@ -20,6 +20,7 @@ import streamlit as st
 
 import ui
 from core import figures as plots
+from core.base.errors import InputError
 from core.base.public_mode import is_public
 from core.base.text import (
     _exact_differences,
@@ -68,6 +69,7 @@ from core.metrics.paired import _exact_tests
 from core.metrics.retrieval import COLA_MAP
 from core.runs.store import Run, RunStore
 from core.ttm.records import _next_gain
+from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup, seed_of, summary
 from ui import runs as shared
 from ui.export import csv_button, pair_name
@@ -1280,6 +1282,7 @@ def answer(pair: _Pair, metric: str | None, store: RunStore) -> None:
         lines = pair._seeds_line, pair._one_seed_line, pair._all_seeds_line(metric)
         if seeds := [*filter(None, lines)]:
             st.markdown(ui.unbroken("  \n".join(map(escape_markdown, seeds))))
+        run_missing_seeds(pair, store)
         return
     groups_warning(pair)
     so_far = "" if metric is None else pair._so_far(metric)
@@ -1287,6 +1290,36 @@ def answer(pair: _Pair, metric: str | None, store: RunStore) -> None:
     for said in (*lines, escape_markdown(pair._seeds_line)):
         if said:
             st.markdown(said)
+    run_missing_seeds(pair, store)
+
+
+def run_missing_seeds(pair: _Pair, store: RunStore) -> None:
+    """A button for each side that lacks seeds of the other one, where its set and model are here."""
+    offered = {side: seeds for side, seeds in pair._missing_seeds.items() if _can_run(pair, side)}
+    if not offered:
+        return
+    with st.container(horizontal=True, key="missing-seeds"):
+        for side, seeds in offered.items():
+            label = f"Run seed{'s' * (len(seeds) > 1)} {_seeds_said(seeds)} of {side}"
+            own = pair.runs["AB".index(side)].runs
+            st.button(label, on_click=start_seeds, args=(store, own, seeds), icon=":material/play_arrow:")
+
+
+def _can_run(pair: _Pair, side: str) -> bool:
+    """Whether the data and the model of a side are on this machine."""
+    with suppress(InputError):
+        adaptation(pair.runs["AB".index(side)].runs[0].config).check_ready()
+        return True
+    return False
+
+
+def start_seeds(store: RunStore, own: Sequence[Run], seeds: Sequence[int]) -> None:
+    """From a callback: these seeds are queued; what is ticked stays ticked, a run as the group that it becomes."""
+    with ui.show_errors():
+        group, _ = SeedGroup._add(store, own, seeds)
+        chosen = st.session_state.get("chosen_runs", [])
+        st.session_state["chosen_runs"] = [group if name == own[0].id else name for name in chosen]
+        st.session_state.pop("listed_runs", None)  # the table's ticks are set anew
 
 
 def groups_warning(pair: _Pair) -> None:

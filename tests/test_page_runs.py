@@ -36,10 +36,11 @@ from core.metrics.groups import METRICS, outcomes
 from core.metrics.paired import differences
 from core.metrics.statistics import Comparison, Estimate, compare, estimate
 from core.papers.measurement_run import MeasurementRun
+from core.runs import engine
 from core.runs.store import RunStore
 from core.sweeps.evaluate import EvaluationRun
 from core.ttm.run import SimpleMatchRun, TTMRun, store_embeddings
-from core.ttm.seeds import SeedGroup, seeded
+from core.ttm.seeds import SeedGroup, seed_of, seeded
 from ui.formatting import p_text
 from ui.runs import _left, _on_a_phone, _working_line, imported, labels_in_list, title_of
 from ui.ttm_sweep import spread
@@ -1868,6 +1869,46 @@ def test_seeds_that_are_not_complete_are_counted_out_of_a_comparison_and_it_is_s
     assert "last iterations (A after 2, B after 3)" in told(made.seeds[0], longer)
     assert "after 2" not in told(*made.seeds)
     assert "complete" not in told(*made.seeds)
+
+
+def test_seeds_that_one_side_lacks_are_run_by_a_button_and_both_stay_ticked(app, made, monkeypatch):  # noqa: F811
+    """It said only that the test is of the shared ones."""
+    started = []
+    monkeypatch.setattr(
+        engine, "launch", lambda store, run_id, *_: started.append(run_id) or store.get(run_id)
+    )
+    test = choose(app(RUNS), made.group, made.simplematch, swapped=False)
+    labels = [each.label for each in test.button if each.label.startswith("Run seed")]
+    (label,) = labels  # SimpleMatch has seed 0 alone
+    assert re.fullmatch("Run seed 1 of [AB]", label)
+    test = fine(button(test, label).click().run())
+    store = RunStore()
+    (new,) = map(store.get, started)
+    assert new.kind == "simplematch" and seed_of(new) == 1
+    assert {*test.session_state["chosen_runs"]} == {made.group, f"g-{made.simplematch}"}
+    assert not [each for each in test.button if each.label.startswith("Run seed")]
+    other = store.create(
+        "ttm", "not here", {**store.get(made.seeds[0]).config, "group": None, "model": "/gone/model"}
+    )
+    assert not [
+        each for each in choose(app(RUNS), made.group, other.id).button if each.label.startswith("Run seed")
+    ]
+
+
+def test_a_verdict_over_seeds_says_so_far_while_some_are_at_work(app, made):  # noqa: F811
+    """It stood there as if all seeds had ended."""
+    store = RunStore()
+    config = json.loads(json.dumps(store.get(made.seeds[0]).config))
+    config["ttm"]["seed"] = 2
+    run = store.create("ttm", f"{SET} · {MODEL} · seed 2", config)
+    attempt = store.queue_up(run.id)
+    page = "pages/4_Test-Time_Matching.py"
+    said = [text(choose(app(RUNS), made.group, made.simplematch)), text(app(page, run=made.group))]
+    assert re.search(r"\*\*So far, with 1 seed of [AB] at work, GroupMatch: with seed 0 alone, ", said[0])
+    assert "**So far,** of 2 of 3 seeds; the others are still to come:" in said[1]
+    store.conclude(run.id, attempt, "stopped")
+    for test in (choose(app(RUNS), made.group, made.simplematch), app(page, run=made.group)):
+        assert "So far" not in text(test)
 
 
 def test_a_run_s_rename_field_is_closed_once_its_name_is_saved(app, made):  # noqa: F811

@@ -49,7 +49,7 @@ from core.ttm.records import (
 )
 from core.ttm.run import TTMRun, adaptation, store_embeddings
 from core.ttm.seeds import SeedGroup, seeded
-from ui import ledger, ttm_run
+from ui import ledger, new_run, ttm_run
 from ui.formatting import true_minus
 from ui.runs import what_ran
 from ui.selection import group_title
@@ -379,6 +379,26 @@ def test_an_embeddings_file_is_adapted_by_the_mouse_alone(app, started):
     assert run.config["benchmark"] == "my-features.npz" and run.config["shape"] == "2x2"
     assert run.config["preset"] == "simplematch/embeddings"
     assert "groups" not in run.config or run.config["groups"] is None  # all of them
+
+
+def test_beside_a_file_of_scores_the_embeddings_that_are_here_are_offered_the_likest_name_first(app):
+    """It said that scores cannot be trained, though their embeddings lay beside them."""
+    app(TTM)  # makes the home
+    rows, files = np.random.default_rng(0).normal(size=(40, 8)), UploadStore()
+    for name in ("mine features.npz", "other.npz"):
+        data = io.BytesIO()
+        np.savez(data, img=rows, cap=rows)
+        files.add(name, data.getvalue(), "2x2")
+    lines = [f"g{g},{i},{c},{int(i == c)}" for g in range(4) for i in range(2) for c in range(2)]
+    files.add("mine.csv", "\n".join(["group,image,caption,score", *lines]).encode())
+    test = app(TTM, set="upload/mine.csv")
+    labels = [each.label for each in test.button if each.label.startswith("Adapt ")]
+    assert [label.replace("\\", "") for label in labels[:2]] == [
+        "Adapt the embeddings mine-features.npz",
+        "Adapt the embeddings other.npz",
+    ]
+    test = fine(button(test, labels[0]).click().run())
+    assert test.selectbox(key="set").value == "upload/mine-features.npz" and button(test, "Start the run")
 
 
 def test_of_400_uploaded_groups_none_is_left_out_after_a_benchmark_of_300(app):
@@ -1157,7 +1177,7 @@ def test_a_run_on_embeddings_is_run_again_with_its_file_where_that_is_here(app, 
     test = app(TTM, run=made.file, **other)
     assert {*test.query_params} == {"run"}
     UploadStore().add("mine.npz", Path(RunStore().get(made.file).config["embeddings"]).read_bytes(), "2x2")
-    test = fine(button(app(TTM, run=made.file, **other), "Run again").click().run())
+    test = fine(button(app(TTM, run=made.file, **other), new_run.AGAIN).click().run())
     assert test.selectbox(key="set").value == "upload/mine.npz"
 
 
@@ -1165,12 +1185,17 @@ def test_a_run_again_has_every_setting_of_the_run(app, made, started):  # noqa: 
     """What is started is the run itself once more: method, groups, transfer check, seed and all."""
     store = RunStore()
     for name in (made.simplematch, made.transfer, made.seeds[1]):
-        test = fine(button(app(TTM, run=name), "Run again").click().run())
+        test = fine(button(app(TTM, run=name), new_run.AGAIN).click().run())
         assert "its seed too" in text(test)
         fine(button(test, "Start the run").click().run())
         own, again = (store.get(each) for each in (name, started[-1]))
         of = [adaptation(run.config).written() | {"group": None} for run in (own, again)]
         assert own.kind == again.kind and of[0] == of[1]
+        # They stayed in the address of the run that was started, and in the form of the next one.
+        assert {*test.query_params} == {"run"}
+        test = fine(button(test, "New run").click().run())
+        assert "n" not in test.query_params and test.selectbox(key="preset").value == "builtin"
+        assert test.number_input(key="T").value == 10 and not test.toggle(key="transfer").value
     test = fine(button(app(TTM, run=made.simplematch), "New run").click().run())
     assert test.segmented_control(key="method").value == "Test-time matching" and "Settings of" not in text(
         test

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from core.base.public_mode import is_public
 from core.runs.store import Run
@@ -19,6 +21,7 @@ from ui.ttm_form import METHODS
 from ui.ttm_preset import VARIANTS, values_of
 from ui.uploads import upload_of
 
+AGAIN = "Settings for another run"  # the button
 _AGAIN = "settings_of"  # in the session: the run whose settings the form has
 
 
@@ -40,11 +43,11 @@ def run_again_button(run: Run, title: str) -> None:
     if run.kind == LedgerRun.kind or not _what_it_was_of(run.config):
         return
     st.button(
-        "Run again",
+        AGAIN,
         on_click=_open_form,
         args=(run.config, title),
-        icon=":material/replay:",
-        help="Opens the form with these settings: set, model, method and all numbers.",
+        icon=":material/tune:",
+        help="Opens the form with these settings: set, model, method and all numbers. “Add seeds” runs it again at once.",
     )
 
 
@@ -61,8 +64,12 @@ def _open_form(config: Mapping[str, Any] | None = None, title: str = "") -> None
 
 
 def forget_settings() -> None:
-    """A run is on screen, or the form is asked for by itself."""
-    st.session_state.pop(_AGAIN, None)
+    """A run is on screen, or the form is asked for by itself: no field and no address has them any more."""
+    again = st.session_state.pop(_AGAIN, None)
+    for key in {} if again is None else _settings_of(again.job):
+        st.session_state.pop(key, None)
+        with suppress(StreamlitAPIException):  # a field that the page still draws takes it out itself
+            st.query_params.pop(key, None)
 
 
 def settings_said(job: AdaptationRun) -> str:

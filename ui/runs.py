@@ -355,8 +355,8 @@ def _live_section(
         runs, steps = [store.get(run_id) for run_id in ids], [store.steps(run_id) for run_id in ids]
         if polled != any(run.live for run in runs):
             st.rerun()
-        # At work a phone has the curves before the questions, and a laptop keeps the place of the verdict. A run that is
-        # over stands as it does for who opens it later.
+        # At work a phone has the curves before the questions, a laptop the bar beside “Stop”. A run that is over stands
+        # as it does for who opens it later.
         with st.container(key="watched-controls" if polled and verdict is not None else None):
             with st.container(key="at-work"):
                 controls(store, runs)

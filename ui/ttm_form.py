@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import floor
+from os.path import commonprefix
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,10 +30,10 @@ from ui.cached import cached_on
 from ui.fields import checked_numbers, number, slider
 from ui.formatting import touch_help, unbroken
 from ui.loaders import evaluate, load_groups, model_source
-from ui.selection import Selection, last_benchmark, offer_nearest, select
+from ui.selection import Selection, last_benchmark, offer_nearest, page_button, select
 from ui.ttm_preset import ENDS, VARIANTS, pick_preset, preset_source, preset_warning, use_variant, values_of
 from ui.ttm_shifts import measured_before, measured_runs
-from ui.uploads import PREFIX, new_upload, stored_upload
+from ui.uploads import PREFIX, new_upload, stored_upload, upload_names
 
 METHODS = {"Test-time matching": "ttm", "SimpleMatch": "simplematch"}
 THIS_PAGE = "pages/4_Test-Time_Matching.py"
@@ -95,6 +96,8 @@ def adaptation_input(selection: Selection, place: Any) -> AdaptationInput | None
         what = "embeddings" if is_public() else "scores"
         line = f"Test-time matching trains a model; {selection.file.removeprefix(PREFIX)} holds {what} alone."
         line += " On this server only built-in models are adapted." if is_public() else ""
+        if not is_public():
+            _offer_embeddings(selection.file)
         state = {"set": last_benchmark(), "model": next(iter(builtin_models()), None)}
         offer_nearest(line, f"Adapt {state['model']} on {state['set']}", THIS_PAGE, state)
         return None
@@ -120,6 +123,20 @@ def adaptation_input(selection: Selection, place: Any) -> AdaptationInput | None
         shape,
         selection.tags,
     )
+
+
+MOST_OFFERED = 3  # files of embeddings, beside a file of scores
+
+
+def _offer_embeddings(entry: str) -> None:
+    """Where a file of scores is selected, the way to the visitor's files of embeddings: first those whose names begin
+    most like its own, the newest first."""
+    files = [(name, shape) for name in upload_names() if (shape := stored_upload(name).shape)]
+    files.sort(key=lambda file: -len(commonprefix([file[0], entry])))  # noqa: RUF071  letters are meant
+    for name, shape in files[:MOST_OFFERED]:
+        label = f"Adapt the embeddings {escape_markdown(name.removeprefix(PREFIX))}"
+        state = {"set": name, "shape": shape, "tag": []}
+        page_button(label, THIS_PAGE, state, key=f"adapt-{name}", icon=":material/arrow_forward:")
 
 
 def _embeddings_field(place: Any) -> None:

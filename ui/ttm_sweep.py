@@ -175,6 +175,8 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     found = changes(whole) if len(whole) > 1 else {}
     is_over = not any(run.live for run in runs)
     if not is_over:
+        if found:
+            st.markdown(f"**So far,** of {len(whole)} of {len(runs)} seeds; the others are still to come:")
         verdict(found)
     curves(runs, rows)
     result(runs, steps)

@@ -175,6 +175,15 @@ class _Pair(NamedTuple):
             for side, run in live
         )
 
+    @property
+    def _seeds_so_far(self) -> str:
+        """Before a verdict over seeds while some are at work: `So far, with 1 seed of B at work, `; else ""."""
+        counts = (
+            (side, sum(run.live for run in each.runs)) for side, each in zip("AB", self.runs, strict=True)
+        )
+        told = [f"{counted(live, 'seed')} of {side}" for side, live in counts if live]
+        return f"So far, with {' and '.join(told)} at work, " if told else ""
+
     def _so_far(self, metric: str) -> str:
         """What two runs have come to in a metric while one is still at work, which is no result: without a test; ""
         where both are over."""
@@ -197,6 +206,16 @@ class _Pair(NamedTuple):
         if all(_is_seedless(adaptation(run.runs[0].config), self.n_groups or 0) for run in self.runs):
             return ""
         return "One seed of each: p is over the groups alone, and another seed may change the difference."
+
+    @property
+    def _missing_seeds(self) -> dict[str, list[int]]:
+        """By its letter the seeds that only the other side has, which a paired test lacks; {} of groups that are
+        different ones, and of other kinds of run."""
+        several = max(len(run.runs) for run in self.runs) > 1
+        if not several or self.other_groups or not {run.runs[0].kind for run in self.runs} <= {*_ADAPTED}:
+            return {}
+        one, other = ({*map(seed_of, run.runs)} for run in self.runs)
+        return {side: sorted(lacks) for side, lacks in (("A", other - one), ("B", one - other)) if lacks}
 
     @property
     def _seeds_line(self) -> str:
@@ -373,6 +392,7 @@ class _Pair(NamedTuple):
         that say which, then the numbers."""
         found, name = self.tested[metric], _label_of(metric)
         name += "" if self.in_common is None else f" {self.in_common.where}"
+        name = f"{self._seeds_so_far}{name}"
         name += f": with seed {self._shared[0]} alone, " if self._is_of_one_of_several_seeds else ": "
         if not (found.fixed or found.broken):
             mean = "" if self.ends or len(self._shared) < 2 else ", in the mean over seeds"

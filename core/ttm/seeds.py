@@ -200,12 +200,17 @@ class SeedGroup(NamedTuple):
                 f"{counted(count, 'more seed')} cannot be added to {counted(len(own), 'seed')}: "
                 f"{_MAX_SEEDS} is the most that one group has."
             )
+        after = max(map(seed_of, own)) + 1
+        return SeedGroup._add(store, own, range(after, after + count))
+
+    @staticmethod
+    def _add(store: RunStore, own: Sequence[Run], seeds: Sequence[int]) -> tuple[str, list[Run]]:
+        """Start these seeds of a run, or of a group, whose runs are `own`; as `extend` returns them."""
         first = own[0]
         group = SeedGroup.of_run(store, first) or _GROUP + first.id
-        job = adaptation(first.config).with_seed(max(map(seed_of, own)) + 1, group)
-        job.check_ready()
+        every = [adaptation(first.config).with_seed(seed, group) for seed in seeds]
+        every[0].check_ready()
         title = first.title.removesuffix(f" · seed {seed_of(first)}")
-        every = seeded(job, count, group)
         return group, [start(store, f"{title} · seed {each.seed}", each, check=False) for each in every]
 
 
