@@ -593,6 +593,15 @@ def test_before_the_first_iteration_a_run_has_accuracies_and_no_change(app, made
     )
 
 
+def test_a_run_that_failed_before_its_first_point_promises_none(open_page, made):  # noqa: F811
+    """Below its error it said that the first point appears when all groups have been scored."""
+    store = RunStore()
+    run = store.create("ttm", "lost", {**store.get(made.seeds[0]).config, "group": None})
+    store.conclude(run.id, store.queue_up(run.id), "failed", "The disk is full.")
+    (hint,) = (each.value for each in open_page(TTM, run=run.id).info)
+    assert hint == "This ended before its first point was measured, so there are no curves."
+
+
 def test_the_form_says_how_the_run_is_that_was_left_at_work(app, made):  # noqa: F811
     """Who came back with another set saw an empty form."""
     store = RunStore()

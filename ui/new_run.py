@@ -21,7 +21,7 @@ from ui.ttm_form import METHODS
 from ui.ttm_preset import VARIANTS, values_of
 from ui.uploads import upload_of
 
-AGAIN = "Settings for another run"  # the button
+AGAIN = "Reuse settings"  # the button
 _AGAIN = "settings_of"  # in the session: the run whose settings the form has
 
 
@@ -47,7 +47,7 @@ def run_again_button(run: Run, title: str) -> None:
         on_click=_open_form,
         args=(run.config, title),
         icon=":material/tune:",
-        help="Opens the form with these settings: set, model, method and all numbers. “Add seeds” runs it again at once.",
+        help="Opens the form with these settings: set, model, method and numbers. “Add seeds” runs it again at once.",
     )
 
 

@@ -41,6 +41,7 @@ TTM_PAGE = "pages/4_Test-Time_Matching.py"
 FIRST_SET = "scenes/left-right"  # of its form, in a visit that asks for nothing
 KINDS = (*RUNS, LedgerRun.kind)  # of run that the page of test-time matching shows
 UNSEEN = "unseen_run"  # in the session: the run or group that was left while it worked
+_NO_POINT = "This ended before its first point was measured, so there are no curves."
 NEW = "new"  # in place of a run's id: none is open
 Records = Sequence[Mapping[str, Any]]  # of the iterations of a run
 Colour = Literal["gray", "violet", "orange", "blue"]
@@ -364,6 +365,8 @@ def _live_section(
                 verdict(runs)
         if all(run.status == "queued" for run in runs) and runs_before(store, runs):
             waiting = f"This run begins when the one before it has ended. {waiting}"
+        elif not any(run.live for run in runs):
+            waiting = _NO_POINT
         if any(steps):
             draw(runs, steps)
         elif before is not None:
