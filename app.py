@@ -16,6 +16,7 @@ from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.scoring.load import builtin_models
+from ui.built_in import built_in_said
 from ui.export import bars_note
 from ui.images import shades_key
 from ui.navigation import NO_PAGE
@@ -125,6 +126,7 @@ def numbers(evaluations: dict[str, Evaluation], model: str) -> None:
         f"{row}: {_pct(data.value[0, i])} and {_pct(data.value[1, i])} %" for i, row in enumerate(data.rows)
     )
     alt = f"Bars of GroupScore and GroupMatch with 95 % intervals and chance levels. {'; '.join(values)}."
+    st.markdown(built_in_said(model))
     first = next(iter(evaluations.values()))
     figure = ui.cached_on(first, f"bars of {', '.join(evaluations)}", lambda: figures.bars_figure(data))
     ui.chart(figure, alt, key="home-numbers")

@@ -10,12 +10,14 @@ from streamlit.delta_generator import DeltaGenerator
 import ui
 from core.figures.text import escape_markdown
 from core.teaching.glossary import glossary
+from ui.built_in import SMALL_MODELS
 from ui.images import thumbnail
 from ui.lessons import LESSONS, answers, elements
 
 LEAD = (
     "Nine short lessons: predict first, then see the result. Each ends with a question and a link to the page "
-    "where you can try it yourself. The address of this page remembers your answers."
+    "where you can try it yourself. The address of this page remembers your answers. "
+    f"{SMALL_MODELS}"
 )
 TITLES = {name: f"{number}. {lesson.title}" for number, (name, lesson) in enumerate(LESSONS.items(), 1)}
 

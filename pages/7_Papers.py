@@ -30,6 +30,7 @@ from ui.views import read_view, view_field
 from ui.visitor import on_phone
 
 LEAD = "Three papers' numbers, what is measured of them here, and yours."
+HERE_NOTE = "“here”: small built-in models on built-in sets, trained on rendered scenes only."
 HELD_OUT_GAIN = "held-out α gain"  # begins the head of that column
 YOURS = "Your own result"  # among those of one set; the other choices are of a paper's tables
 NOTE = "The numbers are the papers' own, as printed; assets/papers/results.csv lists each with its table."
@@ -537,6 +538,8 @@ def as_figure(name: str, seeds: int, made: list[papers.TablePlan], chosen: str =
         alt = f"Numbers of the table {plan.title}{of}{side}, one row per line."
         least = _PHONE_ROW if on_phone() else 0
         ui.chart(plots.papers_figure(shown_data, ranked, least), alt, "papers-figure")
+        if any(line.startswith("here: ") for line in shown_data.lines):
+            st.caption(HERE_NOTE)
         if ranked:
             note = highest_note(shown_data, len(shown_data.results) < len(data.results))
             st.caption(f"{note} {beside_note(record)}")

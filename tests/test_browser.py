@@ -610,7 +610,7 @@ def test_on_a_phone_an_answer_of_lesson_1_leaves_the_scores_and_the_question_whe
     option = page.get_by_text("GroupMatch says yes, GroupScore says no", exact=True)
     option.wait_for()
     settle(page)
-    scores = page.get_by_text("The built-in CLIP model gives these scores:")
+    scores = page.get_by_text("The built-in model gives these scores:")
     above = [page.get_by_role("heading").first, scores, option]
     before = [place.bounding_box()["y"] for place in above]
     option.click()

@@ -26,6 +26,7 @@ from core.runs.models import of_same_kind
 from core.scorers.plugins import plugins
 from core.scorers.score_kinds import KINDS
 from core.scoring.load import builtin_models
+from ui.built_in import SMALL_MODELS, built_in_said
 from ui.cached import cached_on
 from ui.history import STEPS
 from ui.loaders import load_groups, scorer_list
@@ -118,9 +119,11 @@ class Selection(NamedTuple):
 
     @property
     def score_meaning(self) -> str | None:
-        """What the model's scores are, in a sentence; None where that is not known, as of a file."""
+        """What the model's scores are, and what a built-in model is; None where neither is known, as of a file."""
         kind = None if self.file else scorer_list().get(self.model)
-        return f"{KINDS[kind].label}: {KINDS[kind].meaning}" if kind else None
+        scores = f"{KINDS[kind].label}: {KINDS[kind].meaning}" if kind else ""
+        said = "" if self.file else built_in_said(self.model)
+        return "\n\n".join(filter(None, (said, scores))) or None
 
     @property
     def address(self) -> dict[str, Any]:
@@ -643,7 +646,7 @@ def _pick_of_benchmark(benchmark: str, files: Sequence[str], needs: str) -> Sele
         names,
         "model",
         run_names([*names, chosen] if chosen else names) or None,
-        help="Built in, adapted by one of your runs (`run/…`), a Hugging Face or open_clip name, a folder, or a file "
+        help=f"{SMALL_MODELS}\n\nBuilt in, adapted by one of your runs (`run/…`), a Hugging Face or open_clip name, a folder, or a file "
         "with its scores of this benchmark. Part of a name and Enter choose the first name that has it. A prefix "
         "selects another of a model's scores: `itc:`, `itm:`, `vgpt:`, `blind:`, `vqa:`, `lm:`.",
     )

@@ -17,6 +17,7 @@ from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import GroupData
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE
+from ui.built_in import built_in_said
 from ui.formatting import true_minus
 from ui.images import draw_group, shades_bar
 from ui.lessons import elements
@@ -42,7 +43,8 @@ def show() -> None:
         elements.draw_pair(group, data)
     with right:
         truth = (f"image {group_html.image_name(i)} belongs to caption {j + 1}" for i, j in group.truth_pairs)
-        st.markdown(f"In truth {', '.join(truth)}. The built-in CLIP model gives these scores:")
+        st.markdown(f"In truth {', '.join(truth)}. The built-in model gives these scores:")
+        st.caption(built_in_said(elements.MODEL))
         st.html(group_html.matrix_html(unmatched(data), "The model's scores"))
         shades_bar()
         elements.define(GROUP_SCORE, GROUP_MATCH)
