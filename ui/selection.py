@@ -646,9 +646,9 @@ def _pick_of_benchmark(benchmark: str, files: Sequence[str], needs: str) -> Sele
         names,
         "model",
         run_names([*names, chosen] if chosen else names) or None,
-        help=f"{SMALL_MODELS}\n\nBuilt in, adapted by one of your runs (`run/…`), a Hugging Face or open_clip name, a folder, or a file "
-        "with its scores of this benchmark. Part of a name and Enter choose the first name that has it. A prefix "
-        "selects another of a model's scores: `itc:`, `itm:`, `vgpt:`, `blind:`, `vqa:`, `lm:`.",
+        help=f"{SMALL_MODELS} Others are adapted by one of your runs (`run/…`), or a Hugging Face or open_clip name, a "
+        "folder, or a file with scores of this benchmark. Part of a name and Enter choose the first name that has it. "
+        "A prefix selects another of a model's scores: `itc:`, `itm:`, `vgpt:`, `blind:`, `vqa:`, `lm:`.",
     )
     if groups is None:
         _remember_fields("set", "split", "model")
