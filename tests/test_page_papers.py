@@ -1438,14 +1438,18 @@ def test_which_claims_are_the_same_different_and_open_stands_in_sight_of_every_p
             assert not re.search(r"\bsuch\b|\bthere\b", line)
             assert all(" " in each for each in names) and len(set(names)) == len(names)
         if name == "Test-Time Matching":  # as the records say
-            assert "are above it by GroupMatch – here clearly on 1 of 3 sets\n- one assignment" in said
+            assert "are above it by GroupMatch. **Here:** clearly on 1 of 3 sets.\n- **The paper:** One" in said
             assert (
-                "TTM gains on every 2×2 set, with every model – here 4 of 20 lines clearly rise, 2 clearly fall\n"
-                in said
+                "- **The paper:** TTM gains on every 2×2 set, with every model. **Here:** 4 of 20 lines clearly rise, "
+                "2 clearly fall.\n" in said
             )
-            assert "without groups, too – here none of 5 2×2 sets clearly rise, 1 clearly falls\n" in said
+            assert "without groups, too. **Here:** none of 5 2×2 sets clearly rise, 1 clearly falls.\n" in said
+            assert (
+                "- **The paper:** A constant or rising threshold gains nothing. **Here:** CLIP on left-right gains with "
+                "both, GroupMatch: constant threshold +11.2 (+6.4 to +16.1); ascending threshold +6.4 (+2.2 to +10.6)."
+            ) in said
         if name == "Cola":
-            assert "- MM-Adapter beats Linear\n" in said
+            assert "- **The paper:** MM-Adapter beats Linear. **Here:** +6.7 (+1.2 to +11.4) points.\n" in said
     fold = app(PAPERS, **WORLD).expander[0]
     same = {name: sum(c["verdict"] == "same" for c in claims) for name, claims in found.items()}
     counts = ", ".join(f"{same[name]} of {len(claims)} of {name}" for name, claims in found.items())

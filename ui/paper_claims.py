@@ -58,7 +58,7 @@ _IN_SHORT = {
         "one assignment over everything beats GroupScore without groups"
     ),
     "Without groups, test-time matching raises the accuracy of that assignment.": "TTM gains without groups, too",
-    "A constant or a rising threshold gains nothing.": "TTM gains nothing with a constant or rising threshold",
+    "A constant or a rising threshold gains nothing.": "a constant or rising threshold gains nothing",
     "A falling threshold gains more than a constant or a rising one.": (
         "a falling threshold gains more than a constant or rising one"
     ),
@@ -166,7 +166,8 @@ def each_claim(paper: str, lines: Mapping[str, Any] | None = None) -> None:
     st.markdown(_HERE)
     _in_short(claims)
     if lines is not None and (sums := _lines_add_up()):
-        st.markdown(sums)
+        with st.container(key="claims-lines"):  # on a phone in the fold alone, where it is said, too
+            st.markdown(sums)
     why = _why_less(_record_of_figures() or {}) if PAPERS[paper] == "TTM" else ""
     label = f"{_EVIDENCE}, and why gains are smaller" if why else _EVIDENCE
     with st.expander(label), st.container(key="paper-claims"):
@@ -196,10 +197,12 @@ def _in_short(claims: Sequence[Mapping[str, Any]]) -> None:
             if own:
                 shown = own if len(own) <= _MANY else own[:_FIRST]
                 more = [f"{len(own) - len(shown)} more below, with the evidence"] * (len(own) > len(shown))
-                said = [f"- {escape_markdown(_short(claim))}" for claim in shown]
-                head = f"**{_MARKS[name]} {_counted_verdicts(own)}**"
+                said = [f"- {_both_parts(claim)}" for claim in shown]
+                head = f"{_MARKS[name]} {_counted_verdicts(own)}"
                 with st.container(key=f"claims-{name}"):
-                    st.markdown("\n".join([head, "", *said, *(f"- {m}" for m in more)]))
+                    # on a phone the list is closed below its count; see the style
+                    st.html(f'<details class="cm-fold"><summary>{head}</summary></details>')
+                    st.markdown("\n".join([f"**{head}**", "", *said, *(f"- {m}" for m in more)]))
 
 
 def _why_less(record: Mapping[str, Any]) -> str:
@@ -227,18 +230,27 @@ def _why_less(record: Mapping[str, Any]) -> str:
     )
 
 
-def _short(claim: Mapping[str, Any]) -> str:
-    """What the paper says in a clause; where the claim is on many sets, on how many it is found here."""
-    decided = str(claim.get("decided_by"))
+def _both_parts(claim: Mapping[str, Any]) -> str:
+    """`**The paper:** A constant or rising threshold gains nothing. **Here:** ...` with the numbers, in Markdown: below
+    “do not hold here” what the paper says alone was read as what is found."""
     said = _clause(claim["says"])
+    return f"**The paper:** {escape_markdown(said[0].upper() + said[1:])}. **Here:** {_short(claim)}"
+
+
+def _short(claim: Mapping[str, Any]) -> str:
+    """What is found here in a sentence; where the claim is on many sets, on how many."""
+    decided = str(claim.get("decided_by"))
     if held := re.search(r"below chance on (\d+) of \d+ sets; on (\d+) of these", decided):
-        return f"{said} – here clearly on {held[2]} of {held[1]} sets"
+        return f"clearly on {held[2]} of {held[1]} sets."
     if moved := re.search(r"^Of (\d+) (such lines|sets) (\d+) rises? and (\d+) falls? clearly", decided):
         of, lines, rise, fall = moved.groups()
-        return f"{said} – here {_clear(int(of), _LINES[lines], int(rise), int(fall))}"
+        return f"{_clear(int(of), _LINES[lines], int(rise), int(fall))}."
     if won := re.search(r"^Clearly higher on (\d+) of (\d+) sets", decided):
-        return f"{said} – here clearly on {won[1]} of {won[2]} sets"
-    return f"{said} – not measured here" if decided.startswith("Not measured") else said
+        return f"clearly on {won[1]} of {won[2]} sets."
+    if decided.startswith("Not measured"):
+        return "not measured."
+    points = " points" if "figures" not in claim and "difference" in claim else ""
+    return f"{_here(claim)}{points}."
 
 
 def _clause(says: str) -> str:
