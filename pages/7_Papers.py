@@ -58,7 +58,7 @@ STATES = {
 _MANY_ROWS, _TALL = 24, 620  # pixels of a table with more rows, which is scrolled by itself
 _FIELD = 52  # letters of a name that a phone's field shows
 _MANY_SETS = 8  # of our rows, each of which is several lines on a phone
-_PHONE_ROW = 20  # pixels of a figure's row there, at the least
+_PHONE_ROW, _PHONE_MARK = 20, 10  # pixels of a figure's row there, at the least, and of each of its marks
 _NO_STEP = ("missing", "served", "printed")  # states of lines that no button stands beside
 _BESIDE = 5  # choices of columns that stand beside each other
 # Where else a paper's numbers are measured, on data that are here.
@@ -536,10 +536,13 @@ def as_figure(name: str, seeds: int, made: list[papers.TablePlan], chosen: str =
         side = "" if shown_data.is_one_sided else ", the reference hollow and yours filled"
         of = f", {chosen}" if chosen else ""
         alt = f"Numbers of the table {plan.title}{of}{side}, one row per line."
-        least = _PHONE_ROW if on_phone() else 0
+        marks = len(shown_data.results) if shown_data.has_few else 0
+        least = max(_PHONE_ROW, _PHONE_MARK * marks) if on_phone() else 0
         ui.chart(plots.papers_figure(shown_data, ranked, least), alt, "papers-figure")
         if any(line.startswith("here: ") for line in shown_data.lines):
             st.caption(HERE_NOTE)
+        if least and (said := plots._chance_said(shown_data)):
+            st.caption(said)  # its legend would be of five lines
         if ranked:
             note = highest_note(shown_data, len(shown_data.results) < len(data.results))
             st.caption(f"{note} {beside_note(record)}")

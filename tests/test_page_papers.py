@@ -1121,7 +1121,7 @@ def test_below_a_figure_one_sentence_stands_on_our_table_and_the_rest_is_folded(
     assert "small models" not in ours and ours.count("GroupMatch") == 1
 
 
-@pytest.mark.parametrize(("phone", "least"), [(True, 20), (False, 0)])
+@pytest.mark.parametrize(("phone", "least"), [(True, 30), (False, 0)])
 def test_rows_of_a_figure_have_room_for_their_names_on_a_phone(app, monkeypatch, phone, least):
     """Fifteen rows stood in 225 pixels."""
     given, drawn = [], plots.papers_figure
@@ -1129,6 +1129,32 @@ def test_rows_of_a_figure_have_room_for_their_names_on_a_phone(app, monkeypatch,
     monkeypatch.setattr("core.figures.papers_figure", lambda *a: given.append(a[2]) or drawn(*a))
     app(PAPERS, **TTM)
     assert given == [least]
+
+
+def test_a_phones_figure_has_a_legend_of_two_lines_and_marks_that_do_not_overlap(tmp_path):
+    """Its legend had five lines, which took the rows' room: rows of 15 pixels with marks on each other."""
+    data = papers_data(papers.table_plan(RunStore(tmp_path), "ttm/1").record())
+    figure = papers_figure(data, False, 30)
+    named = [trace for trace in figure.data if trace.showlegend is not False]
+    assert len(named) == 3 and figure.layout.legend.font.size >= 12  # two in a line of a phone
+    marks = [trace for trace in figure.data if trace.mode == "markers"]
+    room = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
+    row = room / len(data.lines)
+    first = [min(trace.y) * row for trace in marks]  # of the first row, in which two have a number
+    assert row >= 30 and max(trace.marker.size for trace in marks) == 9
+    assert np.diff(sorted(first)[:2])[0] >= 8
+    assert plots._chance_said(data) == "Upright lines: chance, GroupScore 16.7 %; GroupMatch 50 %."
+
+
+def test_the_gains_of_five_models_have_taller_rows_on_a_phone(app, monkeypatch):
+    heights = []
+    for phone in (False, True):
+        monkeypatch.setattr("ui.shipped_results.on_phone", lambda phone=phone: phone)
+        monkeypatch.setattr(
+            "ui.shipped_results.chart", lambda figure, *_: heights.append(figure.layout.height)
+        )
+        app(PAPERS, **WORLD, table="Sets and models")
+    assert heights[1] > 1.6 * heights[0]
 
 
 def test_names_of_a_figures_rows_do_not_lie_on_each_other_on_a_phone(tmp_path):
@@ -1317,7 +1343,8 @@ def test_a_figure_without_printed_numbers_is_not_called_published(app):
 def test_a_papers_own_table_can_be_folded_on_a_phone_where_a_figure_says_the_same(app, table, folded):
     """It was 1,300 pixels that repeated the figure; where there is none the table alone has the numbers."""
     test = app(PAPERS, paper="Test-Time Matching", table=table)
-    folds = [each.proto.body for each in test.get("html") if "cm-fold" in each.proto.body]
+    bodies = [each.proto.body for each in test.get("html") if "cm-fold" in each.proto.body]
+    folds = [body for body in bodies if "Published" in body]
     assert [fold.split("prints it: ")[1].split("<")[0] for fold in folds] == folded
 
 
@@ -1438,18 +1465,25 @@ def test_which_claims_are_the_same_different_and_open_stands_in_sight_of_every_p
             assert not re.search(r"\bsuch\b|\bthere\b", line)
             assert all(" " in each for each in names) and len(set(names)) == len(names)
         if name == "Test-Time Matching":  # as the records say
-            assert "are above it by GroupMatch. **Here:** clearly on 1 of 3 sets.\n- **The paper:** One" in said
+            assert (
+                "are above it by GroupMatch. **Here:** clearly on 1 of 3 sets.\n- **The paper:** One" in said
+            )
             assert (
                 "- **The paper:** TTM gains on every 2×2 set, with every model. **Here:** 4 of 20 lines clearly rise, "
                 "2 clearly fall.\n" in said
             )
-            assert "without groups, too. **Here:** none of 5 2×2 sets clearly rise, 1 clearly falls.\n" in said
             assert (
-                "- **The paper:** A constant or rising threshold gains nothing. **Here:** CLIP on left-right gains with "
-                "both, GroupMatch: constant threshold +11.2 (+6.4 to +16.1); ascending threshold +6.4 (+2.2 to +10.6)."
+                "without groups, too. **Here:** none of 5 2×2 sets clearly rise, 1 clearly falls.\n" in said
+            )
+            assert (
+                "- **The paper:** A constant or rising threshold gains nothing. **Here:** CLIP on left-right gains "
+                "with both, GroupMatch: constant threshold +11.2 (+6.4 to +16.1); ascending threshold +6.4 (+2.2 "
+                "to +10.6)."
             ) in said
         if name == "Cola":
-            assert "- **The paper:** MM-Adapter beats Linear. **Here:** +6.7 (+1.2 to +11.4) points.\n" in said
+            assert (
+                "- **The paper:** MM-Adapter beats Linear. **Here:** +6.7 (+1.2 to +11.4) points.\n" in said
+            )
     fold = app(PAPERS, **WORLD).expander[0]
     same = {name: sum(c["verdict"] == "same" for c in claims) for name, claims in found.items()}
     counts = ", ".join(f"{same[name]} of {len(claims)} of {name}" for name, claims in found.items())

@@ -13,6 +13,7 @@ from core.figures._margins import (
     threshold_figure,
     with_threshold_line,
 )
+from core.figures._papers import _chance_said as _chance_said
 from core.figures._papers import papers_data, papers_figure
 from core.figures._style import OUTCOME_SYMBOLS, THRESHOLD_LINE
 from core.figures._ttm import (

@@ -31,6 +31,9 @@ _SYMBOLS = ("circle", "square", "triangle-up", "diamond", "star", "triangle-down
 _SIDES = {"paper": ("-open", -0.14), "shipped": ("-open", -0.14), "yours": ("", 0.14)}
 _CHANCE, _CHANCES = "#868c9b", 3  # the colour of chance levels, and how many a figure may have
 _UPRIGHT = 11  # pixels of a chance level's line, above and below its row's middle
+# On a phone: how far the results of a row lie apart, as a part of it; pixels of a line of its legend.
+_SPREAD, _LEGEND_LINE = 0.84, 21
+_HALF_LINE, _ENTRY = 22, 128  # letters of a name of which two stand in a line, and pixels of each
 _FEW = 4  # results that lie on one line and can still be told apart
 _RANDOM, _HUMAN = "random, chance", "human"  # lines of a table that are no model
 # Pixels. On a laptop's screen of 768 a table's figure has `_ROWS` for its rows, where these are many and of one column
@@ -227,23 +230,26 @@ def papers_figure(data: PapersData, highest: bool = False, least: float = 0) -> 
 
     A few results without any of yours lie on their line; those of several methods are joined, metric by metric.
     highest : the highest reference of each result has its number beside it; a line of what humans do is not compared.
-    least : pixels of a row at the least, as of a phone, whose screen a figure need not fit.
+    least : pixels of a row at the least, as of a phone, whose screen a figure need not fit; several results of a row
+    lie below each other there, and its legend has no levels of chance, which `_chance_said` names.
     """
     figure = go.Figure()
     y = np.arange(len(data.lines), dtype=float)
     is_mixed = any(line.startswith(_HERE) for line in data.lines)
     on_one_line = data.is_one_sided and data.has_few
     row = max(_row_height(data, on_one_line), least)
+    apart = bool(least) and len(data.results) > 1  # a phone is so narrow that marks of a row would overlap
+    on_one_line, spread = on_one_line and not apart, _SPREAD if apart else 0.32
     if on_one_line and data.methods and data.has_numbers:
         _join(figure, data, y)
     for j, (name, (colour, symbol)) in enumerate(zip(data.results, _looks(data), strict=True)):
-        offset = 0.0 if on_one_line else 0.32 * ((j + 0.5) / len(data.results) - 0.5)
+        offset = 0.0 if on_one_line else spread * ((j + 0.5) / len(data.results) - 0.5)
         for whose, (ending, shift) in _SIDES.items():
             values, deviations = getattr(data, whose)[:, j], getattr(data, f"{whose}_std")[:, j]
             known = ~np.isnan(values)
             if not known.any():
                 continue
-            at = y + offset + (0.0 if on_one_line else shift)
+            at = y + offset + (0.0 if on_one_line or (apart and data.is_one_sided) else shift)
             figure.add_scatter(
                 x=values[known],
                 y=at[known],
@@ -253,7 +259,7 @@ def papers_figure(data: PapersData, highest: bool = False, least: float = 0) -> 
                 mode="markers",
                 marker={
                     "symbol": symbol + ending,
-                    "size": 11 if row >= _LEAST_SEVERAL else 9,
+                    "size": 11 if row >= _LEAST_SEVERAL and not apart else 9,
                     "color": colour,
                     "line": {"width": 2, "color": colour},
                 },
@@ -263,11 +269,34 @@ def papers_figure(data: PapersData, highest: bool = False, least: float = 0) -> 
             if highest and whose != "yours":
                 _name_highest(figure, data, values, at)
     if data.has_numbers:
-        _mark_chance(figure, data, y, row)
+        _mark_chance(figure, data, y, row, named=not least)
     if is_mixed:
         first = next(i for i, line in enumerate(data.lines) if line.startswith(_HERE))
         figure.add_hline(y=first - 0.5, line={"color": _CHANCE, "width": 1})
-    return _laid_out(figure, data, row, two_lines=row >= _MOST and not least)
+    _laid_out(figure, data, row, two_lines=row >= _MOST and not least)
+    return _on_phone(figure) if least else figure
+
+
+def _on_phone(figure: go.Figure) -> go.Figure:
+    """The legend as wide as the screen, at the top, with room of its own: beside the names of the rows it took five
+    lines, and the room of the rows."""
+    names = [str(trace.name) for trace in figure.data if trace.showlegend is not False]
+    two = max(map(len, names), default=0) <= _HALF_LINE
+    lines = -(-len(names) // 2) if two else len(names)
+    legend = _LEGEND_LINE * lines + _APART if figure.layout.showlegend and len(names) > 1 else 0
+    figure.update_layout(height=figure.layout.height - _ABOVE + legend, margin={"t": legend + 2})
+    wide = {"xref": "container", "yref": "container", "x": 0, "y": 1, "yanchor": "top", "font": {"size": 12}}
+    return figure.update_layout(legend=wide | ({"entrywidth": _ENTRY} if two else {}))
+
+
+def _chance_said(data: PapersData) -> str:
+    """`Upright lines: chance, GroupScore 16.7 to 25 %, by row; GroupMatch 50 %.`, below a phone's figure."""
+    columns = _chances(data)
+    levels = [
+        f"{_whose_chance(data, columns, of)} {_span(np.array([level for level in at if level >= 0]))}"
+        for at, of in columns.items()
+    ]
+    return f"Upright lines: chance, {'; '.join(levels)}." if levels else ""
 
 
 def _row_height(data: PapersData, on_one_line: bool) -> float:
@@ -333,17 +362,22 @@ def _join(figure: go.Figure, data: PapersData, y: np.ndarray) -> None:
             )
 
 
-def _mark_chance(figure: go.Figure, data: PapersData, y: np.ndarray, row: float) -> None:
-    """A small upright line at each chance level of a line of the table, named by its metric and value; nothing where
-    none is known, or where they are so many that nobody could tell which is whose. Drawn as lines, whose sign in the
-    legend lies flat: marks there stood upright, on a phone on top of the figure's own."""
+def _chances(data: PapersData) -> dict[tuple[float, ...], list[int]]:
+    """Chance levels by line of the table, -1 for none, and the results that have them; empty where they are so many
+    that nobody could tell which is whose."""
     columns: dict[tuple[float, ...], list[int]] = {}
     for j, levels in enumerate(np.nan_to_num(data.chance, nan=-1.0).T):
         if (levels >= 0).any():
             columns.setdefault(tuple(levels), []).append(j)
     columns = _without_parts(columns)
-    if len(columns) > _CHANCES:
-        return
+    return {} if len(columns) > _CHANCES else columns
+
+
+def _mark_chance(figure: go.Figure, data: PapersData, y: np.ndarray, row: float, named: bool) -> None:
+    """A small upright line at each chance level of a line of the table, named by its metric and value; nothing where
+    none is known. Drawn as lines, whose sign in the legend lies flat: marks there stood upright, on a phone on top of
+    the figure's own. named : in the legend."""
+    columns = _chances(data)
     half = min(_UPRIGHT / row, 0.46)
     for levels, of in columns.items():
         known = np.array(levels) >= 0
@@ -358,6 +392,7 @@ def _mark_chance(figure: go.Figure, data: PapersData, y: np.ndarray, row: float)
             y=np.stack([y[known] - half, y[known], y[known] + half, gap], axis=1).ravel(),
             name=f"chance: {_whose_chance(data, columns, of)} {_span(x)}",
             mode="lines",
+            showlegend=named,
             line={"width": 2, "color": colour},
             text=np.repeat([data.lines[i] for i in np.flatnonzero(known)], 4),
             hovertemplate="%{text}: chance %{x:.2f} %",
