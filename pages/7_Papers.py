@@ -57,6 +57,24 @@ STATES = {
 }
 _MANY_ROWS, _TALL = 24, 620  # pixels of a table with more rows, which is scrolled by itself
 _FIELD = 52  # letters of a name that a phone's field shows
+# Of tables with a long title, what a phone's field shows whole.
+_SHORT = {
+    "Sets and models": "all built-in sets",
+    "Transfer": "adapted on half of the groups",
+    "Schedules": "how thresholds fall or rise",
+    "Thresholds": "what is selected first",
+    "Iterations": "how many are needed",
+    "Cola": "strategies, 16 epochs",
+    "Cola-64": "strategies, 64 epochs",
+    "Alpha": "with and without the prior",
+    "Retrieval": "among all captions of a set",
+    "Table 3a": "image to text, five sets",
+    "Table 3b": "text to image, four sets",
+    "Table 6": "priors from more and fewer images",
+    "Table 7": "priors from noise or from the set itself",
+    "Table 9": "BLIP-2 on ARO, CREPE and two more",
+    "Fig. 5": "by the number of attributes",
+}
 _MANY_SETS = 8  # of our rows, each of which is several lines on a phone
 _PHONE_ROW, _PHONE_MARK = 20, 10  # pixels of a figure's row there, at the least, and of each of its marks
 _NO_STEP = ("missing", "served", "printed")  # states of lines that no button stands beside
@@ -128,10 +146,13 @@ def choose_table(paper: str) -> table_html.TableChoice:
 
 
 def short_name(name: str) -> str:
-    """As much of a table's name as a phone's field shows: the first parts of its title, or words of it; the whole one
-    stands below the choice."""
+    """A table's name as a phone's field shows it: its own short one, or the first parts of its title, or words of it;
+    the whole one stands below the choice."""
     if len(name) <= _FIELD:
         return name
+    label = name.partition(":")[0]
+    if label in _SHORT:
+        return f"{label}: {_SHORT[label]}"
     start = name[: _FIELD - 1]
     parts = start.rpartition(", ")[0]
     return f"{parts if len(parts) > _FIELD // 2 else start.rpartition(' ')[0]} …"
@@ -362,6 +383,7 @@ def tables(
     tables there that answer the same question, one for each length of training. Returns the cells of those tables, and
     what is said of them beyond a sentence each, in Markdown."""
     own, built_in = table_html.halves(record, empty)
+    yours = table_html._on_yours(record)
     names = table_html.COUNTERPARTS.get(record["table"], ())
     choices = table_html.table_choices(table_html.WORLD)
     ours, cells, more = [], [], list[str]()
@@ -382,6 +404,7 @@ def tables(
         in_figure = table_html._compares_rows(record) and has_figure(record)
         ours.append(Ours(ours_head(name, title), note, whole, first, others, name, said, in_figure))
         cells += [cell for line in measured["lines"] for cell in line["cells"]]
+        yours += table_html._on_yours(measured)
     if not own:
         st.caption(table_html.NOT_PRINTED)
     if not ours or (not own and len(ours) == 1):
@@ -398,7 +421,13 @@ def tables(
             more.append(ours_table(each))
     for each in ours[-1:]:
         more.append(ours_table(each))
-    return cells, list(filter(None, more))
+    return cells, [*filter(None, more), *on_yours(yours)]
+
+
+def on_yours(said: Sequence[str]) -> list[str]:
+    """What the cells of your numbers have no room for, in Markdown; nothing where there is nothing."""
+    items = "\n".join(f"- {escape_markdown(each)}" for each in said)
+    return [f"**On your numbers**\n\n{items}"] if said else []
 
 
 def _first_lines(record: dict[str, Any]) -> int:
@@ -508,9 +537,7 @@ def side_head(label: str, note: str, opens: str = "") -> None:
         if opens:
             state = {"paper": table_html.WORLD, "table": opens}
             icon = ":material/arrow_forward:"
-            ui.page_button(
-                "Open our table to run it", "pages/7_Papers.py", state, icon=icon, key=f"open-{opens}"
-            )
+            ui.page_button("Open our table", "pages/7_Papers.py", state, icon=icon, key=f"open-{opens}")
 
 
 def markup_table(markup: str, rows: int) -> None:

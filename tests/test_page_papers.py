@@ -355,9 +355,14 @@ def test_a_seed_of_yours_says_whether_it_lies_where_one_more_shipped_seed_would(
         line["cells"] = [{**c, "yours": mine, "seeds": 1} if c is cell else c for c in line["cells"]]
         cell = next(c for c in line["cells"] if c["yours"] is not None)
         shown = table_html.table_html({**record, "lines": [line]})
-        assert f"<small>{where} 74.2–85.0, where one more seed would probably be</small>" in shown
+        (said,) = table_html._on_yours(
+            {**record, "lines": [line]}
+        )  # in the cell these were up to five small lines
+        assert said.startswith(f"scenes/left-right, builtin/clip, TTM GroupMatch: yours {mine:.2f}, ")
+        assert f"{where} 74.2–85.0, where one more seed would probably be" in said
+        assert "one more seed" not in re.sub(r'title="[^"]*"', "", shown)
     line["cells"] = [{**c, "seeds": 2} if c is cell else c for c in line["cells"]]
-    assert "one more seed" not in table_html.table_html({**record, "lines": [line]})
+    assert not any("one more seed" in each for each in table_html._on_yours({**record, "lines": [line]}))
 
 
 def test_a_chance_level_that_a_paper_prints_has_one_decimal_too(tmp_path):
@@ -437,8 +442,8 @@ def test_the_names_of_tables_are_short_enough_for_a_phones_field(app):
     for paper in (*table_html.PAPERS, table_html.WORLD):
         options = app(PAPERS, paper=paper).selectbox(key="table").options
         assert max(map(len, options)) <= 52 and len(set(options)) == len(options)
-    assert "Iterations: numbers of iterations …" in options
-    assert "Alpha: a captioner with and without its language …" in options
+        assert not any("…" in each for each in options), options
+    assert "Iterations: how many are needed" in options and "Sets and models: all built-in sets" in options
 
 
 def test_rows_with_chance_levels_of_their_own_say_them_without_an_interval_too(tmp_path):
@@ -689,7 +694,7 @@ def test_a_published_table_stands_above_ours_and_one_button_leads_there(app):
         assert "scenes/" in other and "scenes/" not in own and ours.title[1:] in plain(test)
         assert not [e.label for e in test.expander if "built-in world" in e.label]
         ways = [each for each in test.button if "table" in each.label]
-        assert [each.label for each in ways] == ["Open our table to run it"]
+        assert [each.label for each in ways] == ["Open our table"]
         state = ways[0].click().run().session_state
         assert (state["paper"], state["table"]) == (table_html.WORLD, name)
 
@@ -920,9 +925,9 @@ def test_own_results_have_their_interval_over_groups_and_only_they_have_dashes(t
     shown = table_html.table_html(record)
     assert "61.0–74.0</small>" in shown
     assert "of 2 seeds" not in shown
-    assert "<small>2 of 4 seeds</small>" in table_html.table_html(
-        papers.table_plan(store, "world/iterations", 4).record()
-    )
+    of_four = papers.table_plan(store, "world/iterations", 4).record()
+    assert '<b title="2 of 4 seeds">' in table_html.table_html(of_four)
+    assert any("2 of 4 seeds" in said for said in table_html._on_yours(of_four))
     assert shown.count("cm-none") == 2  # GroupScore before and after of this line, and of no other line
 
 

@@ -400,26 +400,45 @@ def _cell_html(cell: Mapping[str, Any], measured: bool, chance: str, digits: int
     yours = '<b class="cm-none">–</b>' if measured else ""
     if cell["yours"] is not None:
         number = f"<small>yours</small> {_number(cell['yours'], cell['yours_std'], signed=signed)}"
-        yours = f'<b title="{counted(cell["seeds"], "seed")}">{number}</b>'
+        yours = f'<b title="{"; ".join(_apart(cell)) or counted(cell["seeds"], "seed")}">{number}</b>'
         yours += _interval_html(cell, "yours", "")
-        yours += _one_more_html(cell)
-        if cell["seeds"] < cell.get("wanted", 0):
-            yours += f"<small>{cell['seeds']} of {counted(cell['wanted'], 'seed')}</small>"
     note = f' title="{escape(cell["note"], quote=True)}"' if cell["note"] else ""
     return f"<div{note}>{upper}{yours}</div>"
 
 
-def _one_more_html(cell: Mapping[str, Any]) -> str:
+def _on_yours(plan: Mapping[str, Any]) -> list[str]:
+    """What a cell has no room for: of which of your numbers seeds are missing, and where one more seed would be.
+
+    Of a cell with value, deviation and interval it made up to five small lines.
+    """
+    of_world, said = str(plan.get("table", "")).startswith("world"), []
+    for line in plan["lines"]:
+        for cell in line["cells"]:
+            apart = _apart({**cell, "wanted": line.get("wanted", 0), "sampled": of_world})
+            if cell["yours"] is not None and apart:
+                number = _number(cell["yours"], cell["yours_std"], signed=cell["metric"] == GAINS[0])
+                said.append(f"{line['line']}, {_heading(cell)}: yours {number}, {'; '.join(apart)}.")
+    return said
+
+
+def _apart(cell: Mapping[str, Any]) -> list[str]:
+    """`inside 74.2–85.0, where one more seed would probably be`, and `1 of 4 seeds`, as far as they are so."""
+    is_part = cell["seeds"] < cell.get("wanted", 0)
+    seeds = f"{cell['seeds']} of {counted(cell['wanted'], 'seed')}" if is_part else ""
+    return [each for each in (_one_more_said(cell), seeds) if each]
+
+
+def _one_more_said(cell: Mapping[str, Any]) -> str:
     """Whether a number of one seed lies where one more of the shipped seeds would; "" of several, and where the
     deviation is not the sample's, as the papers have it."""
     n, mean, std = cell["shipped_seeds"], cell["shipped"], cell["shipped_std"]
-    if not cell.get("sampled") or cell["seeds"] != 1 or mean is None or std is None:
+    if not cell.get("sampled") or cell["seeds"] != 1 or mean is None or std is None or cell["yours"] is None:
         return ""
     if UNITS.get(cell["metric"], "percent") != "percent" or (found := _one_more(mean, std, n)) is None:
         return ""
     low, high = max(found[0], 0.0), min(found[1], 100.0)
     where = "inside" if low <= cell["yours"] <= high else "outside"
-    return f"<small>{where} {_pct(low)}–{_pct(high)}, where one more seed would probably be</small>"
+    return f"{where} {_pct(low)}–{_pct(high)}, where one more seed would probably be"
 
 
 def _number(mean: float, std: float | None, digits: int = 2, signed: bool = False) -> str:
