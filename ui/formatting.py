@@ -125,10 +125,12 @@ def interval_to_quote(by: str, clusters: str = "") -> str:
 
 
 def say_interval_to_quote(found: Iterable[Estimate]) -> None:
-    """Below accuracies, once, what their second interval is, where any of them has one."""
+    """Below accuracies, once, what their second interval is and why, where any of them has one."""
     by = next((e.clustered.by for e in found if e.clustered is not None), "")
     if by:
-        st.caption(interval_to_quote(by))
+        st.caption(
+            f"{interval_to_quote(by)} Why: a model tends to be right or wrong on all groups of one {by} together."
+        )
 
 
 def of_groups(found: Mapping[str, Estimate]) -> dict[str, Estimate]:
