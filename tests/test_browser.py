@@ -1171,6 +1171,25 @@ def test_on_a_phone_our_table_lists_each_number_behind_its_name_and_the_papers_i
     assert page.get_by_test_id("stMain").evaluate("e => e.scrollHeight") < 3050
 
 
+def test_on_a_phone_what_papers_claim_is_three_lists_closed_below_their_counts_and_open_on_a_laptop(visit):
+    """Three lists of a screen each stood between the figure and the table."""
+    page = visit("/Papers", width=390, height=844)
+    fold = page.locator(".st-key-claims-different summary")
+    fold.wait_for()
+    settle(page)
+    claim = page.get_by_text("A constant or rising threshold gains nothing.")
+    assert fold.inner_text().strip() == "✗ 4 do not hold here" and not claim.is_visible()
+    assert not page.get_by_text(
+        "All 49 lines, clearly"
+    ).first.is_visible()  # in the fold of the evidence, too
+    fold.click()
+    claim.wait_for()
+    assert page.locator(".st-key-claims-different li strong").first.inner_text() == "The paper:"
+    page.set_viewport_size({"width": 1366, "height": 768})
+    assert not fold.is_visible() and claim.is_visible()
+    assert page.get_by_text("✓ 3 hold here").last.is_visible()
+
+
 def test_on_a_phone_all_six_columns_of_a_papers_table_are_in_sight_and_its_picture_comes_first(visit):
     """Gain, relative gain and error reduction had to be scrolled for, and then stood in a second line below heads that
     were out of sight; the figure began at 610 pixels, below words."""

@@ -1136,12 +1136,12 @@ def test_rows_of_a_figure_have_room_for_their_names_on_a_phone(app, monkeypatch,
     assert given == [least]
 
 
-def test_a_phones_figure_has_a_legend_of_two_lines_and_marks_that_do_not_overlap(tmp_path):
+def test_a_phones_figure_has_a_legend_of_its_results_alone_and_marks_that_do_not_overlap(tmp_path):
     """Its legend had five lines, which took the rows' room: rows of 15 pixels with marks on each other."""
     data = papers_data(papers.table_plan(RunStore(tmp_path), "ttm/1").record())
     figure = papers_figure(data, False, 30)
     named = [trace for trace in figure.data if trace.showlegend is not False]
-    assert len(named) == 3 and figure.layout.legend.font.size >= 12  # two in a line of a phone
+    assert len(named) == 3 and figure.layout.legend.font.size >= 12
     marks = [trace for trace in figure.data if trace.mode == "markers"]
     room = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
     row = room / len(data.lines)

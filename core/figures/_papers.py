@@ -32,8 +32,7 @@ _SIDES = {"paper": ("-open", -0.14), "shipped": ("-open", -0.14), "yours": ("", 
 _CHANCE, _CHANCES = "#868c9b", 3  # the colour of chance levels, and how many a figure may have
 _UPRIGHT = 11  # pixels of a chance level's line, above and below its row's middle
 # On a phone: how far the results of a row lie apart, as a part of it; pixels of a line of its legend.
-_SPREAD, _LEGEND_LINE = 0.84, 21
-_HALF_LINE, _ENTRY = 22, 128  # letters of a name of which two stand in a line, and pixels of each
+_SPREAD, _LEGEND_LINE = 0.84, 19
 _FEW = 4  # results that lie on one line and can still be told apart
 _RANDOM, _HUMAN = "random, chance", "human"  # lines of a table that are no model
 # Pixels. On a laptop's screen of 768 a table's figure has `_ROWS` for its rows, where these are many and of one column
@@ -280,13 +279,12 @@ def papers_figure(data: PapersData, highest: bool = False, least: float = 0) -> 
 def _on_phone(figure: go.Figure) -> go.Figure:
     """The legend as wide as the screen, at the top, with room of its own: beside the names of the rows it took five
     lines, and the room of the rows."""
-    names = [str(trace.name) for trace in figure.data if trace.showlegend is not False]
-    two = max(map(len, names), default=0) <= _HALF_LINE
-    lines = -(-len(names) // 2) if two else len(names)
-    legend = _LEGEND_LINE * lines + _APART if figure.layout.showlegend and len(names) > 1 else 0
+    named = sum(trace.showlegend is not False for trace in figure.data)
+    # plotly sets two in a line only where both fit beside the names of the rows: on a phone they never do
+    legend = _LEGEND_LINE * named + _APART // 2 if figure.layout.showlegend and named > 1 else 0
     figure.update_layout(height=figure.layout.height - _ABOVE + legend, margin={"t": legend + 2})
     wide = {"xref": "container", "yref": "container", "x": 0, "y": 1, "yanchor": "top", "font": {"size": 12}}
-    return figure.update_layout(legend=wide | ({"entrywidth": _ENTRY} if two else {}))
+    return figure.update_layout(legend=wide)
 
 
 def _chance_said(data: PapersData) -> str:
