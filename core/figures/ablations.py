@@ -293,7 +293,7 @@ def gains_figure(data: GainsData) -> go.Figure:
         figure.add_hrect(y0=row - 0.5, y1=row + 0.5, fillcolor=ground, line_width=0, layer="below")
     figure.add_vline(x=0, line={"color": OUTCOME_COLOURS["tie"], "width": 2})
     label = f"change of {label_and_meaning(data.metric)[0]}, points"
-    layout(figure, 76 + 24 * len(data.sets), label, "")
+    layout(figure, 74 + 24 * len(data.sets), label, "")
     figure.update_layout(margin={"t": 2, "b": 2}, legend={"y": 1, "itemwidth": 30})
     return rows_axis(figure, data.sets)
 
