@@ -1593,14 +1593,43 @@ def test_where_all_of_the_prior_removed_harms_the_page_says_that_rare_sentences_
     assert debias_alpha._which_sentences_win(gains, "text_score") == ""
 
 
+def test_sentences_count_as_too_common_or_too_rare_only_where_an_exact_test_tells_them_from_half(monkeypatch):
+    """On left-right 22 of 49 was called “too common sentences win”. By scipy.stats.binomtest against one half: 22 of 49
+    p 0.57, 64 of 77 p < 0.001, 3 of 10 p 0.34, 59 of 232 p < 0.001."""
+
+    def said(*found: tuple[int, int]) -> str:
+        monkeypatch.setattr("ui.debias_alpha._common_and_rare", lambda *_: found)
+        return debias_alpha._which_sentences_win(None, "text_score")
+
+    rarer = "the false caption is the rarer one as text in"
+    assert said((49, 22), (77, 64)) == (
+        f"At α = 0 no clear pattern: {rarer} 22 of 49 mistakes. At α = 1 too rare sentences win: {rarer} 64 of 77 "
+        "mistakes."
+    )
+    assert said((232, 59), (10, 3)) == (
+        f"At α = 0 too common sentences win: {rarer} 59 of 232 mistakes. At α = 1 no clear pattern: {rarer} 3 of 10 "
+        "mistakes."
+    )
+    assert said((0, 0), (133, 133)) == f"At α = 1 too rare sentences win: {rarer} 133 of 133 mistakes."
+    monkeypatch.setattr("ui.debias_alpha._common_and_rare", lambda *_: ((10, 3), (9, 5)))
+    assert debias_alpha._why_harm(None, "text_score") == ""
+
+
+def test_captions_that_are_as_likely_as_text_are_neither_too_common_nor_too_rare():
+    """By hand: in the first group both captions have the same log P(t), in the second the false one is rarer."""
+    scores, prior = np.array([[[0.0, 1.0]], [[0.0, 1.0]]]), np.array([[-1.0, -1.0], [-1.0, -2.0]])
+    study = AlphaStudy(scores, prior, np.zeros((2, 1), int), ["a", "b"])
+    assert debias_alpha._rare_choices(study, 0.0) == (1, 1)
+
+
 def test_that_common_and_then_rare_sentences_win_is_in_sight_where_the_popover_has_it(app, monkeypatch):
     """It stood in the popover “How sure is that?” alone. The few groups of these tests do not prove that it harms."""
     assert "sentences win" not in text(app(set=FIRST))
-    monkeypatch.setattr("ui.debias_alpha._common_then_rare", lambda *_: ((10, 3), (40, 30)))
+    monkeypatch.setattr("ui.debias_alpha._common_and_rare", lambda *_: ((20, 3), (40, 30)))
     test = app(set=FIRST)
     said = [each.value.replace("\N{NO-BREAK SPACE}", " ").replace("\u2060", "") for each in test.caption]
     (line,) = [each for each in said if "too common sentences win" in each]
-    assert line.endswith("the false caption is the rarer one as text in 3 of 10 mistakes, then in 30 of 40.")
+    assert line.endswith("the false caption is the rarer one as text in 3 of 20 mistakes, then in 30 of 40.")
 
 
 def test_a_set_that_is_not_solved_blind_by_design_leads_to_one_that_is(app):

@@ -23,7 +23,7 @@ from core.base.text import (
 )
 from core.debiasing.curves import _alpha_text, _around_text, _edge_text, _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
-from core.debiasing.verdicts import _cannot_decide, _harm, _headline
+from core.debiasing.verdicts import _cannot_decide, _harm, _headline, _leans
 from core.exchange.layouts import _Latex, _raised, latex_table, text_table_latex
 from core.figures import alpha as figures
 from core.figures import group_html
@@ -503,49 +503,58 @@ def _shortcuts(study: AlphaStudy, metric: str) -> dict[str, float]:
 
 
 def _why_harm(study: AlphaStudy, metric: str) -> str:
-    """Where all of the prior removed harms, and makes rare sentences win, that it does, as counts; else ""."""
-    found = _common_then_rare(study, metric)
-    if found is None:
+    """Where all of the prior removed harms, and clearly makes rare sentences win, that it does, as counts; else ""."""
+    found = _common_and_rare(study, metric)
+    if found is None or _leans(found[1][1], found[1][0]) < 1:
         return ""
     (wrong, rare), (wrong_all, rare_all) = found
+    before = f", against {rare} of {wrong} at α = 0" if wrong else ""
     return (
         f"**Why does all of it harm?** It makes rare sentences win. At α = 1 a false caption is ahead of an image’s "
         f"own or level with it {counted(wrong_all, 'time')}; {rare_all} of these are less likely as text than the true "
-        f"one, against {rare} of {wrong} at α = 0."
+        f"one{before}."
     )
 
 
 def _which_sentences_win(study: AlphaStudy, metric: str) -> str:
-    """The same in a sentence that is in sight: why neither end of the slider is best; "" where it is not so."""
-    found = _common_then_rare(study, metric)
+    """Where all of the prior removed harms, which false captions win at both ends of the slider, in a sentence that is
+    in sight; "too common" or "too rare" only where luck hardly explains the count."""
+    found = _common_and_rare(study, metric)
     if found is None:
         return ""
-    (wrong, rare), (wrong_all, rare_all) = found
-    return (
-        f"At α = 0 too common sentences win, at α = 1 too rare ones: the false caption is the rarer one as text in "
-        f"{rare} of {counted(wrong, 'mistake')}, then in {rare_all} of {wrong_all}."
+    ends = [(alpha, wrong, rare) for alpha, (wrong, rare) in enumerate(found) if wrong]
+    leans = [_leans(rare, wrong) for _, wrong, rare in ends]
+    if leans == [-1, 1]:
+        (_, wrong, rare), (_, wrong_all, rare_all) = ends
+        return (
+            f"At α = 0 too common sentences win, at α = 1 too rare ones: the false caption is the rarer one as text in "
+            f"{rare} of {counted(wrong, 'mistake')}, then in {rare_all} of {wrong_all}."
+        )
+    win = {-1: "too common sentences win", 0: "no clear pattern", 1: "too rare sentences win"}
+    return " ".join(
+        f"At α = {alpha} {win[lean]}: the false caption is the rarer one as text in {rare} of "
+        f"{counted(wrong, 'mistake')}."
+        for (alpha, wrong, rare), lean in zip(ends, leans, strict=True)
     )
 
 
-def _common_then_rare(study: AlphaStudy, metric: str) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """`_rare_choices` at alpha 0 and 1 where all of the prior removed harms, and most mistakes turn from captions that
-    are common as text to rare ones; else None."""
+def _common_and_rare(study: AlphaStudy, metric: str) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """`_rare_choices` at alpha 0 and 1 where all of the prior removed harms; else None."""
     if _harm(study, metric) is None or study.truth.shape[1] != study.shape[0]:
         return None
-    (wrong, rare), (wrong_all, rare_all) = found = (_rare_choices(study, 0.0), _rare_choices(study, 1.0))
-    return None if 2 * rare >= wrong or 2 * rare_all <= wrong_all else found
+    return _rare_choices(study, 0.0), _rare_choices(study, 1.0)
 
 
 def _rare_choices(study: AlphaStudy, alpha: float) -> tuple[int, int]:
     """For how many images a false caption scores at least as high as the true one, and for how many of these the
-    highest false caption is less likely as text than the true one."""
+    highest false caption is less likely as text than the true one. Captions that are equally likely are left out."""
     scores, prior = study.scores - alpha * study.prior[:, None], study.prior
     own = np.take_along_axis(scores, study.truth[..., None], 2)[..., 0]
     others = scores.copy()
     np.put_along_axis(others, study.truth[..., None], -np.inf, 2)
     wrong = others.max(2) >= own
-    rarer = np.take_along_axis(prior, others.argmax(2), 1) < np.take_along_axis(prior, study.truth, 1)
-    return int(wrong.sum()), int((wrong & rarer).sum())
+    false, true = (np.take_along_axis(prior, each, 1) for each in (others.argmax(2), study.truth))
+    return int((wrong & (false != true)).sum()), int((wrong & (false < true)).sum())
 
 
 def _tuned_text(study: AlphaStudy, metric: str) -> str:

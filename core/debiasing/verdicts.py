@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import scipy
+
 from core.base.text import _p_said, _pct, _signed, _true_minus
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Comparison, compare
@@ -69,3 +71,15 @@ def _harm(study: AlphaStudy, metric: str) -> Comparison | None:
 def _cannot_decide(study: AlphaStudy, metric: str) -> bool:
     """Whether the stricter test would prove a gain like this one on less than half of such sets."""
     return study._strict_power(metric) < 0.5
+
+
+def _leans(count: int, of: int) -> int:
+    """Whether a count differs from half by more than luck: 1 above it, -1 below it, 0 where an exact two-sided binomial
+    test does not tell (p of 0.05 or more).
+
+    >>> _leans(22, 49), _leans(3, 10), _leans(59, 232), _leans(262, 304)
+    (0, 0, -1, 1)
+    """
+    if not of or scipy.stats.binomtest(count, of, 0.5).pvalue >= 0.05:
+        return 0
+    return 1 if 2 * count > of else -1
