@@ -924,7 +924,8 @@ def test_before_one_is_chosen_a_group_is_shown_that_alpha_fixes_and_the_page_say
     scores = np.array([[[-1.0, -1.3]], [[-2.0, -1.5]], [[-2.0, -1.8]]])
     prior = np.array([[-1.0, -2.0], [-2.0, -1.0], [-2.0, -1.0]])
     study = AlphaStudy(scores, prior, np.zeros((3, 1), int), ["a", "b", "c"])
-    assert _first_group(study, 0.6, "text_score") == (1, "Shown: a group that α = 0.600 fixes, by TextScore.")
+    # Of both the one with the larger lead there: b's own caption has -0.8 against -0.9, c's -0.8 against -1.2.
+    assert _first_group(study, 0.6, "text_score") == (2, "Shown: a group that α = 0.600 fixes, by TextScore.")
     # At 0.4 b is not right yet: it was shown as fixed all the same, with both cards wrong.
     assert _first_group(study, 0.4, "text_score") == (2, "Shown: a group that α = 0.400 fixes, by TextScore.")
     only_worse = AlphaStudy(scores[:1], prior[:1], np.zeros((1, 1), int), ["a"])
@@ -1687,6 +1688,48 @@ def test_beside_a_group_in_which_alpha_turns_nothing_a_button_opens_the_next_tha
     assert not [each for each in test.button if each.key == "next-changed"]
 
 
+def test_the_legend_lists_what_is_drawn_in_letters_of_12_pixels_and_every_curve_has_a_label_where_another_has_one():
+    """Three grey names of five did not look like switches, the last was cut; and a flat curve had no label."""
+    rng = np.random.default_rng(2)
+    data = rng.normal(size=(30, 2, 2)), rng.normal(size=(30, 2)), np.tile([0, 1], (30, 1))
+    study = AlphaStudy(*data, [*map(str, range(30))])
+    page = debias_alpha._on_the_page(study, "text_score", ["group_match"])
+    named = {trace.name: trace for trace in page.data if trace.showlegend is not False}
+    assert {*named} == {"TextScore", "GroupMatch"} and page.layout.legend.font.size == 12
+    text_score, flat = named["TextScore"], named["GroupMatch"]
+    assert np.array_equal(text_score.x, flat.x) and len(flat.x) > 5 and np.ptp(flat.y) == 0
+    curve = study.curve("text_score")
+    between = (np.asarray(text_score.x[:-1], float) + text_score.x[1:]) / 2
+    assert np.allclose(text_score.y[:-1], [float(curve.value(x)) for x in between])
+
+
+def test_other_metrics_are_drawn_by_a_button_beside_the_metric(app):
+    test = app(set=FIRST)
+    (curves,) = [e for e in test.get("popover") if e.proto.popover.label == "Curves"]
+    assert curves is not None
+    picked = test.get("button_group")
+    (pills,) = [each for each in picked if each.proto.label == "Drawn beside TextScore"]
+    assert [*pills.value] == ["GroupMatch"] and {"ImageScore", "GroupScore"} <= {*pills.options}
+
+
+def test_the_first_group_that_alpha_fixes_or_breaks_is_the_clearest_and_the_next_press_shows_another():
+    """“one that α fixes” gave by chance a group that turns by 0.0006. By hand: at α = 1 the margins are 1, 3 and 2."""
+    scores = np.array([[[0.0, 1.0]], [[0.0, 1.0]], [[0.0, 1.0]]])
+    prior = np.array([[-2.0, 0.0], [-4.0, 0.0], [-3.0, 0.0]])
+    study = AlphaStudy(scores, prior, np.zeros((3, 1), int), ["a", "b", "c"])
+    flips = study.flips(1.0, "text_score")
+    assert flips.fixed.all()
+    assert debias_alpha._clearest_first(study, 1.0, flips.fixed, "fixes") == [1, 2, 0]
+    broken = AlphaStudy(-scores, -prior, np.zeros((3, 1), int), ["a", "b", "c"])
+    lost = broken.flips(1.0, "text_score").broken
+    assert debias_alpha._clearest_first(broken, 1.0, lost, "breaks") == [1, 2, 0]
+    level = AlphaStudy(scores[[0, 0]], prior[[0, 0]], np.zeros((2, 1), int), ["z", "y"])
+    assert debias_alpha._clearest_first(level, 1.0, np.array([True, True]), "fixes") == [
+        1,
+        0,
+    ]  # level: by name
+
+
 def test_the_figure_opens_with_the_chosen_metric_and_group_match_and_a_file_has_all():
     """Five curves and their legend were crowded on a phone."""
     rng = np.random.default_rng(2)
@@ -1701,8 +1744,8 @@ def test_the_figure_opens_with_the_chosen_metric_and_group_match_and_a_file_has_
         ("text_score", {"TextScore", "GroupMatch"}),
         ("group_score", {"GroupScore", "GroupMatch"}),
     ):
-        page = debias_alpha._on_the_page(study, metric)
+        page = debias_alpha._on_the_page(study, metric, ["group_match"])
         assert seen(page) == shown and len(seen(debias_alpha._curve_figure(study, metric))) == 5
-    assert "or a name for its curve" in debias_alpha._drawn(study, "text_score")[1]
+    assert "“Curves” draws other metrics" in debias_alpha._drawn(study, "text_score")[1]
     one = AlphaStudy(data[0][:, :1], data[1], np.zeros((30, 1), int), [*map(str, range(30))])
-    assert "name" not in debias_alpha._drawn(one, "text_score")[1]
+    assert "Curves" not in debias_alpha._drawn(one, "text_score")[1]

@@ -144,12 +144,12 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         matrices = st.container(key="alpha-matrices", gap="xxsmall")
     notes = st.container(key="alpha-notes")
     with controls:
-        alpha, metric = _controls(study)
+        alpha, metric, others = _controls(study)
     with verdict:
         _verdict(study, metric)
     figure = _curve_figure(study, metric)
     with drawn:
-        _curve_section(study, figure, alpha, metric)
+        _curve_section(study, figure, alpha, metric, others)
         said, more = _drawn(study, metric)
         st.container(key="alpha-key").caption(unbroken(said), help=unbroken(more))
     best = study.best(metric)
@@ -326,14 +326,19 @@ def _apart(study: AlphaStudy, metric: str) -> list[str]:
     return [metric] if study.shape[0] == 1 and study.truth.shape[1] == 1 else list(names)
 
 
-def _curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: str) -> None:
-    """The figure with a line at alpha; a click moves alpha there."""
+def _curve_section(
+    study: AlphaStudy, figure: go.Figure, alpha: float, metric: str, others: Sequence[str]
+) -> None:
+    """The figure with a line at alpha; a click moves alpha there. others : metrics that are drawn beside the chosen
+    one."""
     moving_lines("alpha-line", {"alpha-curve": axis_position(alpha, figure.layout.xaxis.range)})
     label = METRICS[metric].label
-
+    drawn = " and ".join([label, *(METRICS[name].label for name in others)])
     chart(
-        cached_on(study, f"figure of {metric} on the page", lambda: _on_the_page(study, metric)),
-        f"Every metric over alpha as steps. {label} is highest, {_where_highest(study, metric)}.",
+        cached_on(
+            study, f"figure of {metric}, {others} on the page", lambda: _on_the_page(study, metric, others)
+        ),
+        f"{drawn} over alpha as steps. {label} is highest, {_where_highest(study, metric)}.",
         "alpha-curve",
         height="stretch",
     )
@@ -350,28 +355,48 @@ def _pressed(alpha: float) -> float:
     return round(alpha, 3)
 
 
-def _on_the_page(study: AlphaStudy, metric: str) -> go.Figure:
-    """The figure as the page has it, which says above what alpha is and below what band and strip are: the plot has the
-    height of the axis's title and of a second line of the legend, and the chance level its name where no curve is. A
-    file keeps them."""
+def _on_the_page(study: AlphaStudy, metric: str, others: Sequence[str]) -> go.Figure:
+    """The figure as the page has it, with the curves that are asked for, and which says above what alpha is and below
+    what band and strip are: the plot has the height of the axis's title, and the chance level its name where no curve
+    is. A file keeps them all."""
     figure = _curve_figure(study, metric)
     drawn = type(figure)(figure).update_xaxes(title_text=None, tickprefix="α = ")
     drawn.update_traces(showlegend=False, selector={"fill": "tonexty"})
-    shown = {METRICS[name].label for name in _seen(study, metric)}
-    for trace in drawn.data:
-        if trace.showlegend is not False and trace.name not in shown:
-            trace.visible = "legendonly"
+    left_out = {METRICS[name].label for name in _apart(study, metric) if name not in (metric, *others)}
+    drawn.data = [trace for trace in drawn.data if trace.name not in left_out]
+    _meet(drawn, {METRICS[name].label for name in (metric, *others)})
     drawn.update_layout({"shapes": [shape.update(showlegend=False) for shape in drawn.layout.shapes]})
     figures._name_chance(drawn, _curve_data(study, metric), _HEIGHT)
-    # From the edge of the figure, and in narrow columns: on a phone five names take two lines, not three.
+    # From the edge of the figure, in letters that are read on a phone; “Curves” chooses, not a press on a name.
     edge = {"xref": "container", "x": 0, "yref": "container", "y": 1, "yanchor": "top"}
-    return drawn.update_layout(legend={"font": {"size": 11}, "entrywidth": 52, **edge})
+    press = {"itemclick": False, "itemdoubleclick": False}
+    return drawn.update_layout(showlegend=True, legend={"font": {"size": 12}, **edge, **press})
 
 
-def _seen(study: AlphaStudy, metric: str) -> set[str]:
-    """The metrics that the figure opens with, as five curves cross one another: the chosen one and GroupMatch, beside
-    which TextScore where that is chosen. The legend shows the others."""
-    return {metric, TEXT_SCORE if metric == GROUP_MATCH else GROUP_MATCH} & {*_apart(study, metric)}
+def _meet(figure: go.Figure, labels: set[str]) -> None:
+    """Points of every curve wherever one has some: the label of a flat one, of two points, was on no other's."""
+    curves = [trace for trace in figure.data if trace.name in labels]
+    every = np.unique(np.concatenate([trace.x for trace in curves]))
+    for trace in curves:
+        trace.update(x=every, y=np.asarray(trace.y)[np.searchsorted(trace.x, every, "right") - 1])
+
+
+def _pick_others(study: AlphaStudy, metric: str) -> list[str]:
+    """The metrics that are drawn beside the chosen one, as five curves cross one another: first GroupMatch, or where
+    that is chosen TextScore; in a panel of the controls."""
+    names = {METRICS[name].label: name for name in _apart(study, metric) if name != metric}
+    if not names:
+        return []
+    usual = METRICS[TEXT_SCORE if metric == GROUP_MATCH else GROUP_MATCH].label
+    with st.popover("Curves", key="alpha-curves"):
+        picked = st.pills(
+            f"Drawn beside {METRICS[metric].label}",
+            list(names),
+            selection_mode="multi",
+            default=[usual] if usual in names else [],
+            key=f"drawn-beside-{metric}",
+        )
+    return [name for label, name in names.items() if label in picked]
 
 
 def _where_highest(study: AlphaStudy, metric: str) -> str:
@@ -414,8 +439,8 @@ def _drawn(study: AlphaStudy, metric: str) -> tuple[str, str]:
         best = " Star, strip: best α here."
     elif figures._has_strip(data):
         best = " Strip: best α here."
-    names = " or a name for its curve" * (len(data.y) > len(_seen(study, metric)))
-    press = f"Press the figure to move α{names}; beside it, or near an end, for α = 0 or 1."
+    more = " “Curves” draws other metrics, too." * (len(data.y) > 1)
+    press = f"Press the figure to move α; beside it, or near an end, for α = 0 or 1.{more}"
     return f"Band: 95 % interval; {dotted}.{best}", f"{press}{_why_flat(study, data)}"
 
 
@@ -434,8 +459,8 @@ def scenario_text(study: AlphaStudy) -> str:
     return _TIED if study._is_constant else _SCENARIOS[study.frequency.scenario]
 
 
-def _controls(study: AlphaStudy) -> tuple[float, str]:
-    """The slider, what it gives, its shortcuts, and the metric whose best interval is shown."""
+def _controls(study: AlphaStudy) -> tuple[float, str, list[str]]:
+    """The slider, what it gives, its shortcuts, the metric whose best interval is shown, and those drawn beside it."""
     names = study._movable
     movable = {METRICS[name].label: name for name in names}
     if st.query_params.get("metric", names[0]) not in {*movable, *names}:
@@ -467,10 +492,11 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
                     width=150,
                 )
             ]
+        others = _pick_others(study, metric)
     for name, value in _shortcuts(study, metric).items():
         buttons.button(f"α = {name}", on_click=_set_alpha, args=(value,), key=f"at-{name}")
     says.markdown(_at_alpha(study, alpha, metric))
-    return alpha, metric
+    return alpha, metric, others
 
 
 def _start(study: AlphaStudy, metric: str) -> float:
@@ -876,15 +902,36 @@ def _shown_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str
     ):  # see ui.history
         st.header("One group, before and after", anchor=False, width="content")
         for label, mask in (("fixes", flips.fixed), ("breaks", flips.broken)):
-            flipped = [ids[i] for i in np.flatnonzero(mask)]
+            flipped = [ids[i] for i in _clearest_first(study, alpha, mask, label)]
             st.button(
                 f"one that α {label} ({len(flipped)})",
-                on_click=lambda flipped=flipped: open_group(str(np.random.default_rng().choice(flipped))),
+                on_click=lambda flipped=flipped: open_group(_following(flipped)),
                 disabled=not flipped,
                 key=f"flip-{label}",
             )
         chosen = pick_group(ids, warn=False, label_visibility="collapsed", width=340)
     return _kept_group(study, alpha, metric) if chosen is None else (ids.index(chosen), "")
+
+
+def _clearest_first(study: AlphaStudy, alpha: float, mask: np.ndarray, verb: str) -> list[int]:
+    """The groups of a mask, which alpha fixes or breaks, first the one with the largest lead at alpha of own captions
+    over others, or of others over own ones; those with the same lead by name. Which came first was luck: one turned by
+    0.0006."""
+    scores = study.scores - alpha * study.prior[:, None]
+    # A caption per image, or of a single image all that are true of it.
+    truth = study.truth[:, None] if study.shape[0] == 1 else study.truth[..., None]
+    own = np.take_along_axis(scores, truth, 2).max(2)
+    np.put_along_axis(scores, truth, -np.inf, 2)
+    lead = own - scores.max(2)
+    # All images of a group have to be right: of each group its weakest.
+    weakest = lead.min(1).round(9) * (-1 if verb == "breaks" else 1)
+    return sorted(map(int, np.flatnonzero(mask)), key=lambda i: (-weakest[i], study.ids[i]))
+
+
+def _following(flipped: Sequence[str]) -> str:
+    """The first of these groups, or where one of them is open the one after it."""
+    group = st.session_state.get("group")
+    return flipped[(flipped.index(group) + 1) % len(flipped)] if group in flipped else flipped[0]
 
 
 def _kept_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]:
@@ -923,7 +970,8 @@ def _first_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str
     for verb, mask, steady in changed if is_gain else changed[::-1]:
         if mask.any():
             kept = mask & steady if (mask & steady).any() else mask
-            return int(kept.argmax()), f"Shown: a group that α = {_alpha_text(alpha)} {verb}, by {label}."
+            clearest = _clearest_first(study, alpha, kept, verb)[0]
+            return clearest, f"Shown: a group that α = {_alpha_text(alpha)} {verb}, by {label}."
     return 0, f"Shown: the first group. No group changes at α = {_alpha_text(alpha)}, by {label}."
 
 
