@@ -34,6 +34,15 @@
     event.preventDefault();
     document.body.dispatchEvent(new MouseEvent("click", {bubbles: true}));  // by which the panel closes
   }, {capture: true});
+  // A label belongs to the first control inside it, which is its “?”: a press on its words opened the help, over whatever
+  // stands above. It goes to the field.
+  window.addEventListener("click", event => {
+    const label = event.target.closest?.('label[data-testid="stWidgetLabel"]');
+    if (!label?.control?.matches('button[aria-label^="Help"]') || event.target.closest("button, a")) return;
+    event.preventDefault();
+    const field = 'input, textarea, [role="slider"], [role="radio"][aria-checked="true"], button';
+    [...label.parentElement.querySelectorAll(field)].find(each => !label.contains(each))?.focus();
+  }, {capture: true});
   // A finger that scrolls the page changes nothing: what begins on a slider moves it once it goes sideways, a tap moves it as a
   // mouse does; a table opens a row on a tap alone. Both took the first touch, or the last one, of a swipe.
   const far = (from, to) => Math.hypot(to.clientX - from.clientX, to.clientY - from.clientY) > 8;

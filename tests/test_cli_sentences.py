@@ -795,6 +795,34 @@ def test_a_file_that_a_command_takes_by_an_option_alone_is_refused_with_that_opt
     )
 
 
+def test_two_files_of_debias_are_told_that_the_second_is_named_by_prior(tmp_path):
+    """“takes no file by itself; write --scores before prior.csv” led to a second refusal."""
+    scores, prior = tmp_path / "gen.csv", tmp_path / "prior.csv"
+    for each in (scores, prior):
+        each.write_text("")
+    assert refusal_of(["debias", str(scores), str(prior)]) == (
+        f"`crossmatch debias` takes one file by itself; write `crossmatch debias {scores} --prior {prior}`."
+    )
+
+
+def test_evaluate_without_anything_names_its_plain_form():
+    assert "`crossmatch evaluate FILE`" in refusal_of(["evaluate"])
+
+
+def test_a_path_without_an_ending_where_nothing_is_is_a_missing_file_and_no_unknown_benchmark(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "scenes").mkdir()
+    for name in (f"{tmp_path}/nope", "./nope", "~/no-such-file-here", "mine/nope"):
+        for command in ("evaluate", "debias"):
+            said = refusal_of([command, name])
+            assert said == f"There is no file {name}; check the path, or name a benchmark."
+    assert refusal_of(["evaluate", "scenes/lft-right"]).startswith("Unknown benchmark 'scenes/lft-right'")
+    assert refusal_of(["evaluate", "nope"]).startswith("Unknown benchmark 'nope'")
+
+
 def test_a_run_in_place_of_a_group_of_seeds_is_told_what_shows_it(tmp_path, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
     said = refusal_of(["runs", "seeds", "20261127-1"])

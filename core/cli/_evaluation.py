@@ -218,7 +218,8 @@ def load_evaluation(
     given = sum(source is not None for source in (embeddings, scores, benchmark))
     if given != 1 and (embeddings is not None or not given):
         raise InputError(
-            "Give exactly one of --embeddings FILE, --scores FILE or --benchmark NAME; --scores alone may have "
+            "Name a file first, as in `crossmatch evaluate FILE`, or give exactly one of --embeddings FILE, --scores "
+            "FILE or --benchmark NAME; --scores alone may have "
             "--benchmark beside it, whose truth it takes."
         )
     if embeddings is not None:

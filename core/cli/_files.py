@@ -14,8 +14,20 @@ _ENDINGS = (".csv", ".parquet", ".npz", ".jsonl", ".json", ".zip")
 
 
 def _is_file(name: str) -> bool:
-    """Whether this is a file, or is called like one that has scores or embeddings."""
-    return Path(name).suffix.lower() in _ENDINGS or Path(name).is_file()
+    """Whether this is a file, or is called like one: by its ending, or as a path."""
+    return Path(name).suffix.lower() in _ENDINGS or Path(name).is_file() or _is_missing_path(name)
+
+
+def _is_missing_path(name: str) -> bool:
+    """Whether this names a place where nothing is, and no set: it begins as a path does, or its folder exists and is
+    called like no family of sets."""
+    path, (folder, slash, _) = Path(name), name.rpartition("/")
+    if path.expanduser().exists():
+        return False
+    if name.startswith(("/", "./", "../", "~")):
+        return True
+    sets = any(known.startswith(f"{folder}/") for known in datasets.names(None))
+    return bool(slash) and not sets and Path(folder).is_dir()
 
 
 def _is_embeddings(name: str) -> bool:
@@ -42,6 +54,8 @@ def _scores_or_embeddings(
     """The three with a file that was named first in its place; InputError where an option names another file."""
     if name is None or not _is_file_and_no_benchmark(name):
         return name, scores, embeddings
+    if _is_missing_path(name):
+        _refuse_missing(name)
     for flag, other in (("--scores", scores), ("--embeddings", embeddings)):
         if other is not None:
             raise InputError(f"{name} is a file, and {flag} names another, {other}; give one of them.")

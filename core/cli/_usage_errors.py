@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -79,6 +80,10 @@ def _sentence(error: Any, called: str, command: Any) -> str:
             flag for flag in ("--scores", "--embeddings") if any(flag in each.opts for each in command.params)
         ]
         if options and Path(surplus[1] or surplus[2]).is_file():
+            first = str(error.ctx.params.get("name") or "")
+            if any("--prior" in each.opts for each in command.params) and first and Path(first).is_file():
+                pair = shlex.join([*called[1:-1].split(), first, "--prior", surplus[1] or surplus[2]])
+                return f"{called} takes one file by itself; write `{pair}`."
             named = " or ".join(options)
             return f"{called} takes no file by itself; write {named} before {surplus[1] or surplus[2]}."
         word = (surplus[1] or surplus[2]).split()[0]

@@ -18,7 +18,7 @@ from core.base.table_formats import _result_csv
 from core.cli._alpha_files import is_prior_file, prior_head, refuse_same, study_of_files
 from core.cli._alpha_text import format_groups, format_recall
 from core.cli._evaluation import check_slices
-from core.cli._files import _is_file_and_no_benchmark, _refuse_file
+from core.cli._files import _is_file_and_no_benchmark, _refuse_file, _refuse_missing
 from core.cli._given_options import refuse_unused, require_benchmark
 from core.cli._output import count_progress, format_metrics, print_note, show_json, writing
 from core.cli._score_options import (
@@ -140,6 +140,7 @@ def alpha(
     chosen = _Slicing(tag or [], tags, by)
     unused: tuple[str, ...] = ("name",)
     if scores is None and name is not None and _is_file_and_no_benchmark(name):
+        _refuse_missing(name)
         scores, unused = Path(name), ()
     if scores is not None:
         refuse_unused("with --scores", *unused, "benchmark", "model", "split", "shape", "samples")
