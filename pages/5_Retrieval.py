@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -21,6 +22,7 @@ from core.metrics.retrieval import METRICS, RetrievalEvaluation
 from core.papers import missing_data
 from core.runs.engine import start
 from core.runs.store import Run
+from core.scenes.world import MATERIALS, SIZES
 from core.scorers.cola_config import ADAPTERS, FUSIONS, MIXES, PROTOCOL_BASE, STRATEGIES, AdaptConfig
 from core.scoring.load import builtin_models
 from ui import choices, models_ready, retrieval_table, runs
@@ -46,7 +48,7 @@ LEADS = {  # of the other views
     TRAIN: f"Teach a model which attribute belongs to which object, in one of the ways of {_OF_COLA}.",
 }
 _CHOSEN = (
-    f"{PROTOCOL_BASE}. Chosen by this page: builtin/clip never read sizes or materials, which queries name."
+    f"{PROTOCOL_BASE}. Chosen by this page: builtin/clip never read sizes or materials, and this query names one."
 )
 KINDS = ("adapt",)  # of the runs that this page shows
 THIS = "pages/5_Retrieval.py"
@@ -140,11 +142,11 @@ def look() -> None:
 def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) -> None:
     """Pick a query; its ranked images under one model or two."""
     subset = part.load_set(name, images)
-    if chosen[0] == PROTOCOL_BASE:  # not in the sidebar, which a phone folds
-        st.caption(_CHOSEN)
     asked, query, pool, most, hidden = pick_list(subset)
     if asked is None:
         return
+    if chosen[0] == PROTOCOL_BASE and names_size_or_material(asked.queries[query]):
+        st.caption(_CHOSEN)  # not in the sidebar, which a phone folds
     revealed: bool | None = not hidden or st.session_state.get("revealed_query") == (
         name,
         asked.queries[query],
@@ -187,6 +189,11 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
     table = (lambda: part.ranked_table(asked, ranked)) if revealed else None
     ui.export_section("retrieval", table, papers=("Cola",))
     ui.cite(None, ("Cola",))
+
+
+def names_size_or_material(query: str) -> bool:
+    """Whether a query has a word that builtin/clip never read."""
+    return not {*SIZES, *MATERIALS}.isdisjoint(re.findall(r"[a-z]+", query.lower()))
 
 
 def pick_list(

@@ -1451,6 +1451,23 @@ def test_margins_pressed_on_matching_are_kept_as_long_as_the_verdict_is(visit):
     page.get_by_text("300 of 300 groups").wait_for()
 
 
+def test_a_tap_on_the_words_of_a_label_goes_to_its_field_and_the_question_mark_alone_opens_the_help(chromium, app_url):
+    """The first control inside a label is its “?”: its help lay over the views, and the field had no focus."""
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    page = context.new_page()
+    page.goto(f"{app_url}/Retrieval")
+    label = page.get_by_text("Query: choose one, or type your own").first
+    label.wait_for()
+    settle(page)
+    label.tap()
+    page.wait_for_function("document.activeElement.getAttribute('aria-label')?.startsWith('Query: choose one')")
+    assert page.get_by_test_id("stTooltipContent").count() == 0
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Help for Query").tap()
+    page.get_by_test_id("stTooltipContent").wait_for()
+    context.close()
+
+
 @pytest.mark.parametrize("path", ["/Debias", "/Debias?set=scenes/left-right&model=builtin/clip"])
 def test_on_a_laptop_the_figure_over_alpha_is_within_the_first_screen(visit, path):
     """It began 690 pixels down; the second address has a line more: clip is no captioner."""

@@ -1379,12 +1379,14 @@ def test_the_page_has_its_model_loaded_in_the_background_once_it_is_drawn(app, m
 
 
 def test_why_the_page_opens_with_another_model_stands_on_the_page_once_and_not_in_the_sidebar(app):
-    """A phone folds the sidebar, and nobody there learnt it."""
-    line = "Chosen by this page: builtin/clip never read sizes or materials, which queries name."
-    test = app(PAGE, images="100")
+    """A phone folds the sidebar, and nobody there learnt it. Above “a green sphere”, which names neither a size nor a
+    material, it was no reason."""
+    line = "Chosen by this page: builtin/clip never read sizes or materials, and this query names one."
+    test = app(PAGE, images="100", query="a small cube")
     assert [line in each.value for each in test.main.caption].count(True) == 1
     assert not [each for each in test.sidebar.caption if "builtin/clip" in each.value]
-    assert line not in text(app(PAGE, images="100", left="builtin/clip"))
+    assert line not in text(app(PAGE, images="100", left="builtin/clip", query="a small cube"))
+    assert "Chosen by this page" not in text(app(PAGE, images="100", query="a green sphere"))
 
 
 def test_a_phone_has_one_sentence_above_the_pictures_and_the_others_below(app, monkeypatch):
