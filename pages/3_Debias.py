@@ -45,16 +45,33 @@ def views_or_field(views: list[str]) -> str:
     """The views as buttons, and as one field in their place on a phone, where seven buttons took two lines."""
     view = view_field("view", views, label_visibility="collapsed", width="content")
     st.session_state[_FIELD] = view
-    st.selectbox(
-        "View",
-        views,
-        format_func=lambda name: f"{views.index(name) + 1}/{len(views)} {name}: {_ASKS[name]}",
-        key=_FIELD,
-        on_change=lambda: st.session_state.update(view=st.session_state[_FIELD]),
-        label_visibility="collapsed",
-        filter_mode=None,  # nor a keyboard, which covers half of a phone
-    )
+    with st.container(horizontal=True, gap="xxsmall", key="views-on-a-phone"):
+        step_button("Previous view", "left", views, view, -1)
+        st.selectbox(
+            "View",
+            views,
+            format_func=lambda name: f"{views.index(name) + 1}/{len(views)} {name}: {_ASKS[name]}",
+            key=_FIELD,
+            on_change=lambda: st.session_state.update(view=st.session_state[_FIELD]),
+            label_visibility="collapsed",
+            filter_mode=None,  # nor a keyboard, which covers half of a phone
+        )
+        step_button("Next view", "right", views, view, 1)
     return view
+
+
+def step_button(label: str, side: str, views: list[str], view: str, step: int) -> None:
+    """Beside a phone's field, which alone looked like one of a form: the view before or after this one."""
+    place = views.index(view) + step
+    is_there = 0 <= place < len(views)
+    st.button(
+        label,
+        icon=f":material/chevron_{side}:",
+        key=f"view-to-the-{side}",
+        disabled=not is_there,
+        on_click=st.session_state.update,
+        kwargs={"view": views[place]} if is_there else {},
+    )
 
 
 def page(selection: ui.Selection | None) -> None:

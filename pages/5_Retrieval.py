@@ -47,9 +47,7 @@ LEADS = {  # of the other views
     f"{_OF_COLA} and one more, on newly drawn scenes. What changes?",
     TRAIN: f"Teach a model which attribute belongs to which object, in one of the ways of {_OF_COLA}.",
 }
-_CHOSEN = (
-    f"{PROTOCOL_BASE}. Chosen by this page: builtin/clip never read sizes or materials, and this query names one."
-)
+_CHOSEN = f"{PROTOCOL_BASE}. Chosen by this page: builtin/clip never read sizes or materials, and this query names one."
 KINDS = ("adapt",)  # of the runs that this page shows
 THIS = "pages/5_Retrieval.py"
 SHOWN = (8, 16, 32)

@@ -1451,16 +1451,22 @@ def test_margins_pressed_on_matching_are_kept_as_long_as_the_verdict_is(visit):
     page.get_by_text("300 of 300 groups").wait_for()
 
 
-def test_a_tap_on_the_words_of_a_label_goes_to_its_field_and_the_question_mark_alone_opens_the_help(chromium, app_url):
+def test_a_tap_on_the_words_of_a_label_goes_to_its_field_and_the_question_mark_alone_opens_the_help(
+    visit, chromium
+):
     """The first control inside a label is its “?”: its help lay over the views, and the field had no focus."""
+    server = visit("about:blank").server
     context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
     page = context.new_page()
-    page.goto(f"{app_url}/Retrieval")
+    page.set_default_timeout(PATIENCE)
+    page.goto(f"{server}/Retrieval")
     label = page.get_by_text("Query: choose one, or type your own").first
     label.wait_for()
     settle(page)
     label.tap()
-    page.wait_for_function("document.activeElement.getAttribute('aria-label')?.startsWith('Query: choose one')")
+    page.wait_for_function(
+        "document.activeElement.getAttribute('aria-label')?.startsWith('Query: choose one')"
+    )
     assert page.get_by_test_id("stTooltipContent").count() == 0
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Help for Query").tap()
@@ -1714,6 +1720,14 @@ def test_on_a_phone_the_figure_over_alpha_its_slider_and_what_that_gives_are_on_
     )  # fmt: skip
     assert field["bottom"] - field["top"] < 50 and 11 <= verdict["top"] - field["bottom"] < 25
     assert page.locator(".st-key-view").is_hidden()
+    names = page.evaluate(BOXES, ".st-key-alpha-curve .legendtext")
+    assert len(names) == 2 and names[0]["top"] == names[1]["top"]  # five names of 11 pixels took two lines
+    assert (
+        page.locator(".st-key-alpha-curve .legendtext").first.evaluate("e => getComputedStyle(e).fontSize")
+        == "12px"
+    )
+    thumb = page.evaluate(BOXES, ".st-key-alpha [style*='translate(-50%']")[0]
+    assert thumb["bottom"] - thumb["top"] == 20  # 12, below a finger
     # What band, star and strip are stood 265 pixels below the figure, off the screen.
     assert verdict["bottom"] < figure["top"] and figure["bottom"] <= key["top"] < figure["bottom"] + 10
     assert key["bottom"] <= slider["top"] < slider["bottom"] <= does["top"] < slider["bottom"] + 20

@@ -1703,6 +1703,16 @@ def test_the_legend_lists_what_is_drawn_in_letters_of_12_pixels_and_every_curve_
     assert np.allclose(text_score.y[:-1], [float(curve.value(x)) for x in between])
 
 
+def test_beside_a_phones_field_of_views_buttons_lead_to_the_view_before_and_the_next(app):
+    """Six of seven views hid in what looked like a field of a form."""
+    test = app(set=FIRST)
+    assert test.button(key="view-to-the-left").disabled
+    test = test.button(key="view-to-the-right").click().run()
+    assert not test.exception and test.selectbox(key="view-on-a-phone").value == "Language prior"
+    test = test.button(key="view-to-the-left").click().run()
+    assert test.selectbox(key="view-on-a-phone").value == "Move alpha"
+
+
 def test_other_metrics_are_drawn_by_a_button_beside_the_metric(app):
     test = app(set=FIRST)
     (curves,) = [e for e in test.get("popover") if e.proto.popover.label == "Curves"]

@@ -844,7 +844,9 @@ def _matrix(data: GroupData, alpha: float, names: Sequence[str]) -> str:
         f'<li>{plots.OUTCOME_SYMBOLS[kind]} {label}<span class="cm-hidden"> {kind}</span></li>'
         for label, kind in kinds
     )
-    return f'<div class="cm-at-alpha">{table}<ul>{verdicts}</ul></div>'
+    # Both matrices have the same digits: with as much room for every cell, its signs included, their columns line up.
+    widest = max(len(f"{score:.{data.digits}f}") for score in data.scores.ravel()) + 4
+    return f'<div class="cm-at-alpha" style="--cell: {widest}ch">{table}<ul>{verdicts}</ul></div>'
 
 
 def _turned_short(before: GroupData, after: GroupData) -> str:
