@@ -1726,6 +1726,8 @@ def test_on_a_phone_the_figure_over_alpha_its_slider_and_what_that_gives_are_on_
         page.locator(".st-key-alpha-curve .legendtext").first.evaluate("e => getComputedStyle(e).fontSize")
         == "12px"
     )
+    metric = page.evaluate(BOXES, ".st-key-alpha-metric .st-key-metric")[0]
+    assert metric["width"] > 90  # the name in the field, beside “Curves”
     thumb = page.evaluate(BOXES, ".st-key-alpha [style*='translate(-50%']")[0]
     assert thumb["bottom"] - thumb["top"] == 20  # 12, below a finger
     # What band, star and strip are stood 265 pixels below the figure, off the screen.

@@ -212,7 +212,8 @@ def _reasons(study: AlphaStudy, metric: str) -> None:
     """Why the verdict is so sure, what its two results are, and how the figure is read; as a line of its own it took
     the figure's height."""
     little = _little_prior(study, metric)
-    with st.popover("How sure is that?", icon=":material/help:", key="how-sure"):
+    panel = st.popover("How sure is that?", icon=":material/help:", key="how-sure")
+    with panel, st.container(key="how-sure-said"):
         is_halved = len(study.scores) > 1
         sure = (
             _why_only_probably(study, metric),
