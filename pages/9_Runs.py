@@ -65,7 +65,7 @@ from core.groups import GroupSet
 from core.metrics import groups as metrics
 from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
-from core.metrics.paired import _exact_tests
+from core.metrics.paired import _WHY_ALL, _exact_tests
 from core.metrics.retrieval import COLA_MAP
 from core.runs.store import Run, RunStore
 from core.ttm.records import _next_gain
@@ -1335,6 +1335,8 @@ def behind(pair: _Pair, metric: str, store: RunStore) -> Any:
     gained = [said for said in (gains_in_common(pair, store), own_gains(pair, store)) if said]
     title = "How each of the two gained, and how B − A was tested" if gained else "How B − A was tested"
     place = st.expander(title)
+    if pair.tests > 1:
+        place.caption(f"p is corrected for {pair.tests} metrics. {_WHY_ALL}")
     for said in gained:
         place.markdown(said)
     return place

@@ -199,9 +199,10 @@ class _Pair(NamedTuple):
 
     @property
     def _one_seed_line(self) -> str:
-        """What a test of one seed of each leaves open; "" where it is of several, or nothing depends on the seed."""
+        """What a test of one seed of each leaves open; "" where it is of several, nothing depends on the seed,
+        or both have the same result, which has no p."""
         adapted = {run.runs[0].kind for run in self.runs} <= {*_ADAPTED}
-        if not (self.tested and adapted) or not (self.ends or len(self._shared) == 1):
+        if not (self.tested and adapted) or not (self.ends or len(self._shared) == 1) or self._is_same:
             return ""
         if all(_is_seedless(adaptation(run.runs[0].config), self.n_groups or 0) for run in self.runs):
             return ""
