@@ -813,8 +813,10 @@ def test_a_run_that_ends_in_view_stands_as_after_a_reload_and_on_a_laptop_its_cu
         assert curve.bounding_box()["y"] == pytest.approx(before, abs=16)
     parts = (".st-key-at-work", ".st-key-three-answers", ".st-key-ttm-metrics", ".st-key-contents")
     ended = [page.evaluate(BOXES, part)[0] for part in parts]
-    assert ended[0]["bottom"] <= ended[1]["top"] < ended[0]["bottom"] + 40  # no gap where the bar was
-    assert ended[1]["bottom"] <= ended[2]["top"] < ended[2]["bottom"] <= ended[3]["top"]
+    # On a phone what came out stands before the run's state. No gap where the bar was.
+    above, below = ended[:2] if width > 640 else (ended[1], ended[0])
+    assert above["bottom"] <= below["top"] < above["bottom"] + 40
+    assert below["bottom"] <= ended[2]["top"] < ended[2]["bottom"] <= ended[3]["top"]
     assert ended[1]["bottom"] < height  # what came out, on the first screen
     page.reload()
     page.locator(".st-key-contents").wait_for()
@@ -1027,7 +1029,15 @@ def test_on_a_phone_three_answers_stand_on_the_first_screen_of_a_finished_run_an
     assert min(each.bounding_box()["height"] for each in box.get_by_role("button").all()) >= 40  # 36 before
     curve = page.locator(".st-key-ttm-metrics").bounding_box()
     cards = page.evaluate(BOXES, "[class*=st-key-run-cards] [data-testid=stMetric]")
-    assert answers["y"] + answers["height"] <= curve["y"] < 600
+    assert (
+        box.locator("p").first.bounding_box()["y"] < 260
+    )  # GroupMatch and its gain: at 350, below five buttons
+    assert "GroupMatch 66.7 → 83.3" in box.locator("p").first.inner_text()
+    ways_on = [each.bounding_box() for each in page.locator(".st-key-ways-on button").all()]
+    assert (
+        len(ways_on) == 4 and len({round(each["y"]) for each in ways_on}) == 1
+    )  # “Export” stood alone below
+    assert answers["y"] + answers["height"] <= ways_on[0]["y"] < curve["y"] < 640
     assert cards[0]["bottom"] < page.locator(".st-key-contents").bounding_box()["y"]
 
 
@@ -1625,7 +1635,7 @@ def test_on_a_phone_what_runs_made_of_the_set_begins_on_the_first_screen_below_t
         < 844
     )
     assert box("Repeat with several seeds")["y"] > figure.bounding_box()["y"]
-    page.get_by_role("button", name="Adapt embeddings instead").click()  # a sign, with its name
+    page.get_by_text("Own embeddings").click()  # it was a sign without a word
     page.get_by_text("NPZ with").wait_for()
 
 

@@ -84,7 +84,12 @@ def test_its_controls_and_its_costs_ship_and_are_of_this_run(tmp_path):
 def test_its_page_opens_with_three_answers_that_are_measured(app, monkeypatch, public):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1" if public else "0")
     said = text(app(TTM, run=EXAMPLE)).replace("\u00a0", " ")
-    assert re.search(r"Beyond luck\? \*\*Yes:\*\* GroupMatch \+\d+\.\d points \(95 % interval", said)
+    assert re.search(
+        r"\*\*GroupMatch 66\.7 → 83\.3 %\*\* \(chance 50\.0 %, no ties\), \+16\.7 points \(95 % interval",
+        said,
+    )
+    assert re.search(r"Beyond luck\? \*\*Yes:\*\* corrected p < 0\.001\.", said)
+    assert re.search(r"Costs elsewhere\? .*\[See all of them\]\(#what-adaptation-costs\)", said)
     assert re.search(
         r"Beyond controls\? \*\*Yes:\*\* \+\d+\.\d points .+ closest of 5 controls, “No right caption”", said
     )

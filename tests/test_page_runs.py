@@ -33,7 +33,7 @@ from core.exchange.runs import export_run
 from core.figures import TTMData
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, outcomes
-from core.metrics.paired import differences
+from core.metrics.paired import _WHY_ALL, differences
 from core.metrics.statistics import Comparison, Estimate, compare, estimate
 from core.papers.measurement_run import MeasurementRun
 from core.runs import engine
@@ -273,15 +273,16 @@ def test_a_run_is_chosen_by_what_tells_it_apart_which_stands_before_what_all_hav
         return [*found.values()]
 
     few, every = labels((100, 0), (None, 120))
-    assert few.startswith("left-right · clip · 100 groups · 22 Nov 14:05 · ")
-    assert every.startswith("left-right · clip · all 300 groups · 22 Nov 14:07 · ") and "seed 0" in every
+    # The seed stood last, behind what a field cuts.
+    assert few.startswith("left-right · clip · 100 groups · seed 0 · 22 Nov 14:05 · ")
+    assert every.startswith("left-right · clip · all 300 groups · seed 0 · 22 Nov 14:07 · ")
     # Two of one minute have its seconds, and what both have stands at the end.
     first, second = labels((100, 0), (100, 30))
-    assert first.startswith("left-right · clip · 22 Nov 14:05:09 · 100 groups · ")
-    assert second.startswith("left-right · clip · 22 Nov 14:05:39 · 100 groups · ")
-    assert labels((100, 0))[0].startswith("left-right · clip · 22 Nov 14:05 · 100 groups · ")
+    assert first.startswith("left-right · clip · seed 0 · 22 Nov 14:05:09 · 100 groups · ")
+    assert second.startswith("left-right · clip · seed 0 · 22 Nov 14:05:39 · 100 groups · ")
+    assert labels((100, 0))[0].startswith("left-right · clip · seed 0 · 22 Nov 14:05 · 100 groups · ")
     mixed = labels((100, 0), (100, 30), (None, 120))
-    assert mixed[0].startswith("left-right · clip · 100 groups · 22 Nov 14:05:09 · ")
+    assert mixed[0].startswith("left-right · clip · seed 0 · 22 Nov 14:05:09 · 100 groups · ")
     assert len({label[:50] for label in mixed}) == 3
 
 
@@ -1928,11 +1929,14 @@ def test_a_run_that_was_repeated_is_said_to_be_the_same_and_not_only_not_told_ap
     cli(["runs", "compare", made.seeds[0], again], standalone_mode=False)
     said = capsys.readouterr().out
     assert "GroupMatch: A and B have the same result in every group" in said and "apart" not in said
+    assert "another seed may change the difference" not in said  # there is no p, and no difference
     # Below it stood a column of “+0.0 (−2.8 to +2.8)” and p = 1.
     assert "p (Holm)" not in said and "B − A is 0 by every metric" in said and "95 % intervals" in said
     test = choose(app(RUNS, together="false"), made.seeds[0], again)
     assert list(both_results(test))[:3] == ["A", "B", "Chance"]
     assert any("B − A is 0 by every metric" in each.value for each in test.caption)
+    # A run's own p is corrected for 2 tests, this one for 5, and no page said why.
+    assert any(each.value == f"p is corrected for 5 metrics. {_WHY_ALL}" for each in test.caption)
 
 
 def test_several_ticked_runs_are_exported_beside_the_other_ways_on(app, made):  # noqa: F811

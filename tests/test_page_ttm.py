@@ -121,7 +121,7 @@ def test_a_finished_run_has_both_chance_levels_of_group_score(app):
     test = app(TTM, run=EXAMPLE_ID)
     said = [each.value.replace("\u00a0", " ") for each in test.caption]
     (of_group_score,) = (
-        each for each in said if "50.0 % if matchings at random are memorised" in each
+        each for each in said if "Random matchings learned by heart: 50.0 %" in each
     )  # alone
     assert "Chance 16.7 %" in of_group_score
 
@@ -734,9 +734,10 @@ def test_no_sentence_is_lost_where_the_first_one_stands_above_the_curves_and_the
     test = app(TTM, run=made.seeds[0])
     said = [each.value.replace("\u00a0", " ") for each in test.markdown]
     (_, _), *further = _changes_told(changed)
-    first = f"GroupMatch {_signed(changed['GroupMatch'].difference)} points".replace("-", "−")
+    first = f"{_signed(changed['GroupMatch'].difference)} points (95 %".replace("-", "−")
     at = [next(i for i, each in enumerate(said) if line[:30] in each) for line in (first, further[0][0])]
-    assert at[0] < at[1] and said[at[0]].startswith("Beyond luck? **")
+    assert at[0] < at[1] and said[at[0]].startswith("**GroupMatch ") and " → " in said[at[0]]
+    assert said[at[0] + 1].startswith("Beyond luck? **")
     assert (
         sum("GroupMatch is not shown" in each or "GroupMatch rises" in each for each in said) == 0
     )  # said once
@@ -776,8 +777,11 @@ def test_a_run_that_was_stopped_says_beside_its_gain_that_it_is_no_result(app, m
         )
     assert not ttm_run._cut_short(whole)
     monkeypatch.setattr(ttm_run, "_cut_short", lambda run: f"{run.id} was cut.")
-    (line,) = (e.value for e in app(TTM, run=whole.id).markdown if e.value.startswith("Beyond luck?"))
-    assert line.endswith(f"{whole.id} was cut.") and "One seed" not in line
+    shown = (e.value.replace("\u00a0", " ") for e in app(TTM, run=whole.id).markdown)
+    (line,) = (each for each in shown if each.startswith("Beyond luck?"))
+    # The sentence comes before the gain and its p, which nobody is to quote.
+    assert line.startswith(f"Beyond luck? **Not yet:** {whole.id} was cut. Until then: GroupMatch ")
+    assert " p " not in line and "95 % interval" in line and "One seed" not in line
 
 
 def test_a_transfer_check_keeps_both_parts_apart(app, made):  # noqa: F811
@@ -1448,7 +1452,7 @@ def test_the_cards_of_several_seeds_have_both_chance_levels_of_group_score(app, 
     said = [
         each.value.replace("\u00a0", " ").replace("\u2060", "") for each in app(TTM, run=made.group).caption
     ]
-    (of_group_score,) = (each for each in said if "50.0 % if matchings at random are memorised" in each)
+    (of_group_score,) = (each for each in said if "Random matchings learned by heart: 50.0 %" in each)
     assert "Mean of" in of_group_score and "chance 16.7 %" in of_group_score
 
 
@@ -1485,7 +1489,7 @@ def test_a_finished_run_says_that_it_is_one_seed_and_what_another_would_have(app
     )
     assert told in said and "to quote" not in said
     # In the box, where it is read first: seed 0 of the same preset ends at 83.3 here and at 79.3 in the tables.
-    short = "corrected p < 0.001). One seed; 4 measured ones gained +12.9 on average, one more probably +7.5 to +18.3."
+    short = "corrected p < 0.001. One seed; 4 measured ones gained +12.9 on average, one more probably +7.5 to +18.3."
     assert short in said
     assert "Forecast from the scores" not in said  # a second one, "-6 to +14 points", of which it was outside
     assert told in given[-1]["report"]().decode()

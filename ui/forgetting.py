@@ -91,9 +91,11 @@ def measured_answer(table: pd.DataFrame, of: str = "") -> Answer:
         f"{data.sets[worst].removeprefix('scenes/')}: {_signed(difference[worst])} points of GroupMatch "
         f"(95 % interval {_signed_range(low[worst], high[worst])})"
     )
+    link = f"[See all of them](#{anchor(TITLE)})"
     if (high < 0).any():
-        return Answer(COST, YES, f"{of}clearly worse on {int((high < 0).sum())} of {sets}, most on {most}.")
-    return Answer(COST, NOT_PROVEN, f"{of}clearly worse on none of {sets}; lowest on {most}.")
+        said = f"{of}clearly worse on {int((high < 0).sum())} of {sets}, most on {most}. {link}"
+        return Answer(COST, YES, said)
+    return Answer(COST, NOT_PROVEN, f"{of}clearly worse on none of {sets}; lowest on {most}. {link}")
 
 
 def _verdict(data: Any) -> str:

@@ -112,9 +112,7 @@ def controls_answer(store: RunStore, run: Run, of: str = "") -> Answer:
     return Answer(QUESTION, NOT_MEASURED, said, lambda: _start_controls(store, run, job))
 
 
-_SAME_AS_SHIPPED = (
-    "Set, model, settings and seed are those of the example that ships, so its controls are these."
-)
+_SAME_AS_SHIPPED = "This run repeats the example that ships, so these are the example's controls."
 
 
 @st.cache_data(show_spinner=False)

@@ -205,8 +205,9 @@ _SEEN_IN_LIST = 50  # letters, on a phone
 
 def _labels_of(title: str, sweeps: Sequence[SeedGroup]) -> list[str]:
     """Labels of runs of one title. What not all of them have comes first, as far as they still differ within what is
-    seen: else their groups alone, else when they began."""
-    parts = [[_few_groups(groups), *seed, *settings] for (groups, *settings), seed in map(_ran, sweeps)]
+    seen: else their groups alone, else when they began. The seed is never behind what a phone cuts."""
+    ran = [_ran(sweep) for sweep in sweeps]
+    parts = [[_few_groups(groups), *seed, *settings] for (groups, *settings), seed in ran]
     apart = set().union(*parts) - set(parts[0]).intersection(*parts)
     minutes = [f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M}" for sweep in sweeps]
     began = [
@@ -217,10 +218,11 @@ def _labels_of(title: str, sweeps: Sequence[SeedGroup]) -> list[str]:
     for first in (apart, apart & {each[0] for each in parts}, set()):
         labels = [
             " · ".join([
-                title, *(part for part in own if part in first), at, *(part for part in own if part in apart - first),
-                *(part for part in own if part not in apart),
+                title, *(part for part in own if part in first), *(part for part in seed if part not in first), at,
+                *(part for part in own if part in apart - first and part not in seed),
+                *(part for part in own if part not in apart and part not in seed),
             ])
-            for own, at in zip(parts, began, strict=True)
+            for own, (_, seed), at in zip(parts, ran, began, strict=True)
         ]  # fmt: skip
         if len({label[:_SEEN_IN_LIST] for label in labels}) == len(labels):
             break
@@ -510,7 +512,7 @@ def accuracy_card(
 
 def memorised_words(chance: float | None) -> str:
     """The line of a card with the chance level of GroupScore once a model has memorised its matchings; "" of None."""
-    return "" if chance is None else unbroken(f"  \n{_pct(chance)} % if matchings at random are memorised")
+    return "" if chance is None else unbroken(f"  \nRandom matchings learned by heart: {_pct(chance)} %")
 
 
 def without_knowledge(level: str) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from core.base.text import _p_said, _signed, _signed_range, counted
+from core.base.text import _p_said, _pct, _signed, _signed_range, counted
 from core.metrics.groups import GROUP_MATCH, METRICS
 from core.metrics.statistics import Comparison
 from core.ttm.records import SeedChange, _at_ceiling, _verdict_words, _what_rises_mean
@@ -26,9 +26,11 @@ class Answer(NamedTuple):
     offer: Callable[[], None] | None = None  # draws the one button that measures it, or leads to what did
 
 
-def three_answers(answers: Sequence[Answer]) -> None:
-    """The box, a line for each."""
+def three_answers(answers: Sequence[Answer], first: str = "") -> None:
+    """The box, a line for each. first : the line above them, Markdown."""
     with st.container(border=True, key="three-answers", gap="xsmall"):
+        if first:
+            st.markdown(unbroken(true_minus(first)))
         for number, (question, word, said, offer) in enumerate(answers):
             colon = ":" if said else ""
             line = unbroken(true_minus(f"{question} **{word}{colon}** {said}".rstrip()))
@@ -55,19 +57,41 @@ def not_yet(never: Sequence[Answer] = ()) -> list[Answer]:
     return [known.get(question, Answer(question, NOT_YET, said)) for question, said in meanings.items()]
 
 
-def luck(compared: Mapping[str, Comparison | SeedChange], note: str = "") -> Answer:
+def gain_line(
+    compared: Mapping[str, Comparison | SeedChange], before: float, after: float, beside: str
+) -> str:
+    """`GroupMatch 66.7 → 83.3 % (chance 50.0 %, no ties), +16.7 points (95 % interval +11.0 to +22.2).`, what a visitor
+    looks for first; "" without a truth, and of a transfer check, whose parts have a line each.
+
+    before, after : GroupMatch, of several seeds the means of both. beside : its chance level and ties.
+    """
+    own = METRICS[GROUP_MATCH].label
+    if own not in compared:
+        return ""
+    return f"**{own} {_pct(before)} → {_pct(after)} %** ({beside}), {_gain(compared[own])}."
+
+
+def luck(
+    compared: Mapping[str, Comparison | SeedChange], note: str = "", cut: str = "", is_said: bool = False
+) -> Answer:
     """Whether GroupMatch rose by more than chance explains, of a transfer check in each part.
 
-    compared : by label and part, of one run or of several seeds. note : a last sentence, of a single seed.
+    compared : by label and part, of one run or of several seeds. note : a last sentence, of a single seed. cut : why
+    there is no result to judge. is_said : whether `gain_line` stands above, which has gain and interval.
     """
     means = {label: each.mean if isinstance(each, SeedChange) else each for label, each in compared.items()}
     own = METRICS[GROUP_MATCH].label
     mains = {label: found for label, found in compared.items() if label.partition(",")[0] == own}
+    if cut:
+        return Answer(LUCK, NOT_YET, cut)
     if not mains:
         return Answer(LUCK, NOT_MEASURED, "these groups have no right answers to compare with.")
     meant = _what_rises_mean(means)
     if _at_ceiling(means):
         return Answer(LUCK, NOT_PROVEN, meant)
+    if is_said:
+        (found,) = mains.values()
+        return Answer(LUCK, _word(found), " ".join(filter(None, [f"{_corrected(found)}.", meant, note])))
     lines = [(_word(found), _points(label, found)) for label, found in mains.items()]
     (word, first), *others = lines
     told = "  \n".join(
@@ -87,8 +111,17 @@ def _word(found: Comparison | SeedChange) -> str:
 
 def _points(label: str, found: Comparison | SeedChange) -> str:
     """`GroupMatch +12.7 points (95 % interval +6.9 to +18.3, corrected p < 0.001).`"""
+    return f"{label} {_gain(found).removesuffix(')')}, {_corrected(found)})."
+
+
+def _gain(found: Comparison | SeedChange) -> str:
+    """`+12.7 points (95 % interval +6.9 to +18.3)`, of several seeds of their mean."""
     mean = found.mean if isinstance(found, SeedChange) else found
     of = f" in the mean of {counted(len(found.gains), 'seed')}" if isinstance(found, SeedChange) else ""
-    p = _p_said(mean.p_value) if mean.p_holm is None else f"corrected {_p_said(mean.p_holm)}"
-    interval = f"95 % interval {_signed_range(mean.low, mean.high)}"
-    return f"{label} {_signed(mean.difference)} points{of} ({interval}, {p})."
+    return f"{_signed(mean.difference)} points{of} (95 % interval {_signed_range(mean.low, mean.high)})"
+
+
+def _corrected(found: Comparison | SeedChange) -> str:
+    """`corrected p < 0.001`."""
+    mean = found.mean if isinstance(found, SeedChange) else found
+    return _p_said(mean.p_value) if mean.p_holm is None else f"corrected {_p_said(mean.p_holm)}"

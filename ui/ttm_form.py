@@ -141,7 +141,7 @@ def _offer_embeddings(entry: str) -> None:
 
 def _embeddings_field(place: Any) -> None:
     """A field for frozen features: one small trainable map per modality, adapted in seconds."""
-    with place.popover("Adapt embeddings instead", icon=":material/upload_file:"):
+    with place.popover("Own embeddings", icon=":material/upload_file:"):
         entry = new_upload("embeddings")
         st.caption(
             "NPZ with `img` and `cap`, rows in group order. Image i of a group is assumed to belong to its caption i; "

@@ -60,6 +60,7 @@ from ui.ledger import controls_answer, gain_record, gain_section, no_controls
 from ui.loaders import evaluate
 from ui.runs import (
     before_and_after,
+    estimate_of,
     evaluation_at,
     live_section,
     run_groups,
@@ -69,7 +70,7 @@ from ui.runs import (
     without_knowledge,
 )
 from ui.selection import group_title, page_button, whole_set
-from ui.three_answers import luck, not_yet, three_answers
+from ui.three_answers import gain_line, luck, not_yet, three_answers
 from ui.ttm_example import measured_gains
 from ui.uploads import upload_of
 from ui.views import came_back_to
@@ -224,10 +225,34 @@ def _answers(runs: Sequence[Run]) -> None:
     """The box above all details: while a run works its questions."""
     (run,), store = runs, RunStore()
     if run.live:
-        three_answers(not_yet(no_controls(run)))
+        measurable = run_groups(run.id, run.config).truth is not None and not run.config.get("adapt_on")
+        line = _so_far(store.steps(run.id)) if measurable else ""
+        three_answers(not_yet(no_controls(run)), line)
     elif run.done:
-        first = luck(run_changes(run), _cut_short(run) or _one_seed_note(run, store.steps(run.id)))
-        three_answers([first, controls_answer(store, run), cost_answer(store, run)])
+        found, records, cut = run_changes(run), store.steps(run.id), _cut_short(run)
+        before, after = (estimate_of(each, metrics.GROUP_MATCH) for each in (records[0], records[-1]))
+        beside = after and f"chance {_pct(after.chance)} %, {after.tied}"
+        line = gain_line(found, before.value, after.value, beside) if before and after and beside else ""
+        first = luck(found, _one_seed_note(run, records), cut and _until_then(cut, line), bool(line))
+        three_answers([first, controls_answer(store, run), cost_answer(store, run)], "" if cut else line)
+
+
+def _so_far(records: Sequence[Mapping[str, Any]]) -> str:
+    """GroupMatch of a run at work, in the place of `gain_line`, so that nothing moves when that comes."""
+    label = METRICS[metrics.GROUP_MATCH].label
+    if not records:
+        return f"**{label}** before → after training, with its gain, comes here."
+    before, now = (estimate_of(records[at], metrics.GROUP_MATCH) for at in (0, -1))
+    if before is None or now is None:
+        return ""
+    values = f"{_pct(before.value)} → {_pct(now.value)}" if len(records) > 1 else _pct(now.value)
+    when = "so far" if len(records) > 1 else "before training"
+    return f"**{label} {values} %** {when} (chance {_pct(now.chance)} %, {now.tied})."
+
+
+def _until_then(cut: str, line: str) -> str:
+    """That a run ended early, and only behind that what it had come to."""
+    return f"{cut} Until then: {line.replace('**', '')}" if line else cut
 
 
 def _cut_short(run: Run) -> str:

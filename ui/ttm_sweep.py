@@ -42,6 +42,7 @@ from ui.forgetting import cost_answer
 from ui.formatting import anchor, change_text, p_text, true_minus, unbroken, wide_table
 from ui.ledger import controls_answer, no_controls
 from ui.runs import (
+    estimate_of,
     evaluation_at,
     live_section,
     memorised_words,
@@ -50,7 +51,7 @@ from ui.runs import (
     settings_line,
     what_ran,
 )
-from ui.three_answers import luck, not_yet, three_answers
+from ui.three_answers import gain_line, luck, not_yet, three_answers
 from ui.ttm_run import (
     CHANCE,
     DETAILS,
@@ -205,7 +206,19 @@ def _answers(runs: Sequence[Run]) -> None:
     if whole:
         first, found = whole[0], changes(whole) if len(whole) > 1 else run_changes(whole[0])
         of = f"with seed {seed_of(first)} "
-        three_answers([luck(found), controls_answer(store, first, of), cost_answer(store, first, of)])
+        line = _gain_line(found, [store.steps(run.id) for run in whole])
+        answers = [controls_answer(store, first, of), cost_answer(store, first, of)]
+        three_answers([luck(found, is_said=bool(line)), *answers], line)
+
+
+def _gain_line(found: Mapping[str, Any], steps: Sequence[Sequence[Mapping[str, Any]]]) -> str:
+    """`gain_line` of the means over complete seeds, whose ties the cards have."""
+    before, after = ([estimate_of(each[at], GROUP_MATCH) for each in steps] for at in (0, -1))
+    values = [
+        float(np.mean([e.value for e in each if e is not None] or [np.nan])) for each in (before, after)
+    ]
+    first = after[0]
+    return "" if first is None else gain_line(found, *values, f"chance {_pct(first.chance)} %")
 
 
 def complete(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> list[Run]:
