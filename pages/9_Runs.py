@@ -114,8 +114,6 @@ def table(sweeps: Sequence[SeedGroup], steps: Sequence[Steps]) -> pd.DataFrame:
     firsts = [sweep.runs[0] for sweep in sweeps]
     frame["settings"] = own_settings(firsts)
     frame["all settings"] = [" · ".join(_settings_said(run, others=True)) for run in firsts]
-    if (frame[SCORE_GAIN] == "–").all():
-        frame = frame.drop(columns=SCORE_GAIN)
     return frame.drop(columns=[name for name in ("settings", "name") if not frame[name].any()])
 
 
@@ -134,6 +132,9 @@ def row(
     }
     results[SCORE] = level_text(ends, metrics.GROUP_SCORE)
     seconds = [record["seconds"] for records in steps for record in records]
+    name = called(sweep)
+    if first.is_example:  # nobody here has started it; its seed, which would be cut, has its column
+        name = f"Example: {name.rpartition(' · seed')[0] or name}"
     return {
         "status": state_text(sweep, ends.complete),
         "groups": _groups_said(first.config, next(filter(None, steps), ()))
@@ -148,7 +149,7 @@ def row(
         "seed": _seeds_said([seed_of(run) for run in sweep.runs]),
         "set": first.config.get("benchmark", ""),
         "name": given_name(sweep),
-        "called": called(sweep),
+        "called": name,
         "model": "/".join(Path(first.config.get("model", "")).parts[-2:]),
         "settings": "",
         "kind": kind_of_run(first),
@@ -349,18 +350,10 @@ _PIXELS = {
 }
 # Pixels of a row, below the rows of a table that scrolls sideways, below those of another one, of a table at most.
 _ROW, _SCROLL_BAR, _EDGE, _MOST_HEIGHT = 35, 11, 2, 400
-# On a laptop all of them fit; on a phone the first ones are in sight: which run, and what came out.
-FITTING = (
-    *("set", "result", "gain", SCORE, SCORE_GAIN, "before", "curve", "time", "groups", "status"),
-    *("model", "settings", "seed", "started"),
-)
-_YIELDING = (
-    "before",
-    SCORE_GAIN,
-    "started",
-    "time",
-)  # to “All columns”, in this order, where there is no room
-_SAID_ONCE = ("status", "model", "seed")  # columns that a line says where all runs share their value
+# Columns that stand there whatever is listed, as nobody looks for one that moves: which run, and what came out.
+FIXED = ("set", "result", "gain", SCORE, SCORE_GAIN, "status", "started")
+# Behind them as many of these as a laptop has room for, the first ones first; “All columns” has the others.
+FITTING = (*FIXED, "seed", "model", "curve", "time", "groups", "before", "settings")
 _OWN_LETTERS = 44  # of the settings in the heading of a card
 _GIVEN_LETTERS = 40  # of a run's given name in the legend of a figure
 _CURVE = 70
@@ -399,16 +392,13 @@ def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
     for name in (RESULT, SCORE):
         if chance := shared_chance(frame, name):
             short[name] = short[name].str.replace(f", chance {chance}", "", regex=False)
-    if (frame[SCORE] == "–").all():
-        short = short.drop(columns=SCORE)
     if "settings" in short:  # what the name says, too, took the room of what differs
         short["settings"] = [
             _without_words(*each) for each in zip(short["settings"], short["set"], strict=True)
         ]
     if "model" in short:
         short["model"] = [_cut(name, _LETTERS["model"]) for name in short["model"]]
-    once = [name for name in _SAID_ONCE if _is_shared(frame, name)]
-    need = {name: _needed(short, name) for name in FITTING if name in short and name not in once}
+    need = {name: _needed(short, name) for name in FITTING if name in short}
     heads = result_heads(frame)
     need |= {name: max(need[name], int(_pixels(heads[name])) + _PADDING) for name in heads if name in need}
     need["set"] += _MARK  # also without one, so that no column moves once two runs are ticked
@@ -417,13 +407,13 @@ def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
     finished = (frame["status"] == "finished").all()  # else “so far” stands at the end of a result
     if finished:
         need["result"] = min(need["result"], COLUMNS["result"]["width"])
-    for last in range(len(_YIELDING) + 1):
-        widths = {name: width for name, width in need.items() if name not in _YIELDING[:last]}
-        left = _ROOM - sum(widths.values())
-        if left >= 0:
+    widths = dict[str, int]()
+    for name, width in need.items():
+        if name not in FIXED and sum(widths.values()) + width > _ROOM:
             break
+        widths[name] = width
     if "settings" in widths:
-        widths["settings"] = max(widths["settings"] + left, _needed(short[:0], "settings"))
+        widths["settings"] += _ROOM - sum(widths.values())
         short["settings"] = [_cut_at(said, widths["settings"] - _PADDING) for said in short["settings"]]
     return short.assign(set=marked(frame, short["set"])), widths
 
@@ -439,10 +429,11 @@ def _is_shared(frame: pd.DataFrame, name: str) -> bool:
     return len(frame) > 1 and frame[name].nunique() == 1
 
 
-def said_once(frame: pd.DataFrame) -> str:
-    """What all runs of the table share, which has no column there; "" where nothing."""
+def said_once(frame: pd.DataFrame, shown: Collection[str]) -> str:
+    """What all runs of the table share, which has no column there; "" where nothing. shown : the columns."""
     heads = {"status": "", "model": "model ", "seed": "seed ", "set": "set "}
-    shared_of_all = [f"{heads[name]}{frame[name].iloc[0]}" for name in heads if _is_shared(frame, name)]
+    without = [name for name in heads if name == "set" or name not in shown]
+    shared_of_all = [f"{heads[name]}{frame[name].iloc[0]}" for name in without if _is_shared(frame, name)]
     return f"All of them: {', '.join(shared_of_all)}." if shared_of_all else ""
 
 
@@ -691,8 +682,7 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
             selection_mode=["multi-row", "single-cell"],
             alt=f"{len(ids)} runs, the newest first",
         )
-        began = "" if everything or "started" in widths else "“All columns” has when each began."
-        if line := " ".join(filter(None, ["" if everything else said_once(frame), began])):
+        if not everything and (line := said_once(frame, widths)):
             st.caption(escape_markdown(line))
     chosen = [ids[row] for row in event["selection"]["rows"] if row < len(ids)]
     st.session_state["chosen_runs"] = chosen
@@ -881,7 +871,7 @@ def actions(
             with st.container(key="to-comparison", width="content"):
                 st.markdown(f"[See them compared ↓](#{anchor(COMPARED)})")
         if len(runs) == 1:
-            archive_button(runs[0], "Export this run")
+            archive_button(runs[0], "Export this whole run (ZIP)")
         else:
             archives_button(chosen, _export_label(runs), "row")
         if stoppable:
@@ -939,11 +929,11 @@ def archives_button(chosen: Sequence[SeedGroup], label: str, where: str) -> None
 
 
 def _export_label(runs: Sequence[Run]) -> str:
-    """`Export 11 runs`, or `Export 9 of 11 (2 still at work)`: those have no archive yet."""
+    """`Export 11 whole runs (ZIP)`, or `Export 9 of 11 whole runs (2 still at work)`: those have no archive yet."""
     live = sum(run.live for run in runs)
     if not live:
-        return f"Export {counted(len(runs), 'run')}"
-    return f"Export {len(runs) - live} of {len(runs)} ({live} still at work)"
+        return f"Export {counted(len(runs), 'whole run')} (ZIP)"
+    return f"Export {len(runs) - live} of {len(runs)} whole runs ({live} still at work)"
 
 
 def _archive_names(chosen: Sequence[SeedGroup]) -> dict[str, str]:
@@ -1723,7 +1713,7 @@ def page() -> None:
             "report": shown.report,
             "report_name": f"compared-runs{of}",
         }
-        files["command"] = shown.command
+        files |= {"command": shown.command, "label": "Export table and figures"}
         ui.export_section(
             "runs", numbers, shown.figures, more=more, then=then, title=title, note=shown.note, **files
         )

@@ -2252,7 +2252,11 @@ def test_on_a_phone_what_is_done_with_ticked_runs_stays_in_sight(visit, home, mo
         for count in (1, 2):
             page.locator(f".st-key-tick-{names[-count]} label").click()
             settle(page)
-            wanted = ["Rename", "Delete"] if count == 1 else ["See them compared", "Export 2 runs", "Delete"]
+            wanted = (
+                ["Rename", "Delete"]
+                if count == 1
+                else ["See them compared", "Export 2 whole runs (ZIP)", "Delete"]
+            )
             for name in wanted:
                 part = page.locator(".st-key-run-actions").locator("a, button").filter(has_text=name).first
                 part.wait_for()

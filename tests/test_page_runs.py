@@ -25,6 +25,7 @@ import ui
 from core.base.errors import InputError
 from core.base.text import _exact_differences, _pct, _signed, _time_left, duration
 from core.cli import app as cli
+from core.cli.runs import _Listed
 from core.exchange.example import ARCHIVE, EXAMPLE_ID, example_run
 from core.exchange.run_pairs import _steps_on
 from core.exchange.run_report import _report_of_runs
@@ -114,6 +115,8 @@ def test_the_controls_that_ship_say_so_as_the_example_does(app):
         {str(said) for said in fine(app(RUNS, columns="true")).dataframe[0].value["kind"]} if test else set()
     )
     assert kinds == {"TTM, the example that ships", "Controls of TTM, the example that ships"}
+    names = [*app(RUNS).dataframe[0].value["set"]]
+    assert len(names) == 2 and all(name.startswith("Example: ") and "…" not in name for name in names)
 
 
 def test_differences_of_two_runs_stand_before_chance_and_what_was_before(app, made):  # noqa: F811
@@ -1233,7 +1236,8 @@ def test_there_is_one_export_and_it_holds_the_archives(app, made):  # noqa: F811
 
 def test_one_chosen_run_is_compared_with_a_second_one_that_is_picked(app, made):  # noqa: F811
     test = choose(app(RUNS), made.simplematch)
-    assert [b.label for b in test.get("download_button")].count("Export this run") == 1
+    labels = [b.label.replace("\\", "") for b in test.get("download_button")]
+    assert labels.count("Export this whole run (ZIP)") == 1
     fine(test.selectbox(key="second_run").set_value(made.wide).run())
     assert {*test.session_state["chosen_runs"]} == {made.simplematch, made.wide}
     assert "Compared" in text(test)
@@ -1435,11 +1439,11 @@ def test_an_export_says_that_runs_at_work_are_not_in_it(app, made):  # noqa: F81
     store.queue_up(waiting.id)
     test = choose(app(RUNS), waiting.id, made.group)
     assert [b.label for b in test.get("download_button") if "3" in b.label] == [
-        "Export 2 of 3 (1 still at work)"
+        "Export 2 of 3 whole runs (1 still at work)"
     ]
     assert "Without 1 run that is still at work." in text(test)
     store.request_stop(waiting.id)
-    assert "Export 3 runs" in [
+    assert "Export 3 whole runs (ZIP)" in [
         b.label for b in choose(app(RUNS), waiting.id, made.group).get("download_button")
     ]
 
@@ -1482,8 +1486,8 @@ def test_the_table_fits_a_laptop_and_shows_every_column_on_demand(app, made):  #
     test = app(RUNS)
     shown = json.loads(test.dataframe[0].proto.columns)
     order = list(test.dataframe[0].proto.column_order)
-    assert order[:6] == ["set", "result", "gain", "GroupScore after", "curve", "time"]
-    assert "settings" in order and "GroupMatch before" not in order
+    assert tuple(order[:7]) == FIXED
+    assert "settings" not in order and "GroupMatch before" not in order
     assert sum(shown[name]["width"] for name in order) <= ROOM
     order = list(fine(test.toggle(key="columns").set_value(True).run()).dataframe[0].proto.column_order)
     assert {"before", "GroupScore gain", "GroupMatch before", "GroupScore after", "kind", "id"} <= {*order}
@@ -1557,15 +1561,27 @@ def test_runs_of_one_set_and_model_are_headed_by_what_tells_them_apart(app, made
     assert not any(re.search(r"\d\d:\d\d", head) for head in heads)  # no date is needed
 
 
-def test_what_all_runs_share_has_no_column_but_a_line_below_the_table(app, made):  # noqa: F811
-    """State, model and seed took the room of the settings, whose learning rate was cut: “lr 0.0…”."""
+FIXED = ("set", "result", "gain", "GroupScore after", "GroupScore gain", "status", "started")
+
+
+def test_the_first_columns_are_the_same_in_every_state(app, made, tmp_path, monkeypatch):  # noqa: F811
+    """One more run took gain, state and seed away and brought settings that were empty; one at work took the date."""
+    order = lambda: list(app(RUNS).dataframe[0].proto.column_order)  # noqa: E731
+    finished = order()
+    store, one = RunStore(), RunStore().get(made.simplematch)
+    store.create("ttm", f"{SET} · {MODEL}", one.config | {"group": None})  # that waits
+    waiting = order()
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
+    example_run(RunStore())
+    shipped = order()
+    RunStore().create("ttm", f"{SET} · {MODEL}", one.config | {"group": None})
+    assert {tuple(each[:7]) for each in (finished, waiting, shipped, order())} == {FIXED}
+
+
+def test_what_all_runs_share_stands_in_a_line_below_the_table_where_no_column_has_it(app, made):  # noqa: F811
     test = app(RUNS)
-    order = list(test.dataframe[0].proto.column_order)
-    assert "status" not in order and any(
-        each.value.replace("\\", "").startswith("All of them: finished") for each in test.caption
-    )
-    RunStore().create("ttm", f"{SET} · {MODEL}", RunStore().get(made.simplematch).config | {"group": None})
-    assert "status" in list(app(RUNS).dataframe[0].proto.column_order)
+    order, said = list(test.dataframe[0].proto.column_order), text(test).replace("\\", "")
+    assert ("All of them: model " in said) == ("model" not in order) and "All of them: finished" not in said
 
 
 def test_a_mean_of_seeds_that_agree_has_its_deviation_of_0():
@@ -1944,9 +1960,12 @@ def test_several_ticked_runs_are_exported_beside_the_other_ways_on(app, made):  
     test = choose(app(RUNS), made.simplematch, made.wide)
     assert "[See them compared ↓](#compared)" in text(test)
     labels = [each.proto.label for each in test.get("download_button")]
-    assert "Export 2 runs" in labels
-    labels = [each.proto.label for each in choose(app(RUNS), made.wide).get("download_button")]
-    assert "Export this run" in labels and not any(label.startswith("Export 2") for label in labels)
+    assert "Export 2 whole runs (ZIP)" in labels
+    one = choose(app(RUNS), made.wide)
+    labels = [each.proto.label.replace("\\", "") for each in one.get("download_button")]
+    assert "Export this whole run (ZIP)" in labels and not any(
+        label.startswith("Export 2") for label in labels
+    )
 
 
 def cards(test):
@@ -1991,6 +2010,22 @@ def test_a_group_of_seeds_that_is_to_be_explained_is_told_its_runs(made):  # noq
     with pytest.raises(InputError, match="one run is explained at a time") as error:
         cli(["runs", "explain", made.group], standalone_mode=False)
     assert all(f"{run} (seed {i})" in str(error.value) for i, run in enumerate(made.seeds))
+
+
+def test_the_command_says_of_a_stopped_run_that_its_number_is_no_result(made):  # noqa: F811
+    """`runs list` printed “70.7 [65.2, 75.8]” in the column “result” of a run that was stopped at 1 of 10."""
+    store = RunStore()
+    whole = store.get(made.seeds[0])
+    cut = store.create("ttm", "cut short", {**whole.config, "group": None})
+    attempt = store.queue_up(cut.id)
+    for record in store.steps(whole.id)[:2]:
+        store.append_step(cut.id, record, attempt)
+    store.request_stop(cut.id)
+    listed = replace(store.get(cut.id), status="stopped", done=1, total=10)
+    found = _Listed.of(SeedGroup(cut.id, [listed]), store, {})
+    assert re.fullmatch(r"stopped at 1: \d+\.\d( \[.+\])?", found.cells[2])
+    done = _Listed.of(SeedGroup(whole.id, [whole]), store, {})
+    assert "stopped" not in done.cells[2]
 
 
 def test_two_runs_are_not_judged_while_one_of_them_is_at_work(app, made, capsys):  # noqa: F811

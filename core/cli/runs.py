@@ -87,7 +87,8 @@ _HEADS = ("run", "before", "result", "chance", "gain")
 _TO_THE_RIGHT = ("before", "chance")
 _LIST_NOTE = (
     "In percent, of the last iteration; brackets: 95 % intervals; ±: standard deviation over seeds. Gain: in points, "
-    "paired over the same groups; – where there is none yet, or none that is tested."
+    "paired over the same groups; – where there is none yet, or none that is tested. Stopped at: the iteration at "
+    "which a run ended early; what it had by then is no result."
 )
 
 
@@ -117,10 +118,17 @@ class _Listed(NamedTuple):
         after = None if name is None else ends.after["", name]
         numbers = (
             "–" if before is None else _pct(before.value),
-            "–" if after is None else _accuracy(after),
+            "–" if after is None else f"{self._stopped_at}{_accuracy(after)}",
         )
         chance = "–" if after is None else _pct(after.chance)
         return (self.sweep.id, *numbers, chance, _gain_said(self.measured.gain))
+
+    @property
+    def _stopped_at(self) -> str:
+        """`stopped at 1: ` before the accuracy of a run that ended early, which is no result; "" of any other."""
+        run, *more = self.sweep.runs
+        over = more or run.live or run.status == "finished" or not run.total or run.done >= run.total
+        return "" if over else f"{run.status} at {run.done}: "
 
     @property
     def title(self) -> str:
