@@ -1177,7 +1177,7 @@ def overlay(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     without = [name for name in every if name not in data]
     lacking = f" Without this metric: {'; '.join(without)}." if without else ""
     last = "; ".join(f"{name} {_pct(d.metrics[metric][-1, 0])} %" for name, d in data.items())
-    line = f"Last iterations: {last}. Dotted: chance levels."
+    line = f"Last iterations: {last}. Dotted: chance levels.{shared.chance_below(figure, shown, metric)}"
     st.caption(escape_markdown(f"{line}{lacking}"))
     return _Shown({label: figure}, {"All curves (CSV)": curve_table(data, shown)}, line)
 
@@ -1400,7 +1400,7 @@ def drawn_over(
     figure = plots.ttm_compare_figure(shown, metric)
     last = ", ".join(f"{name} ends at {_pct(d.metrics[metric][-1, 0])} %" for name, d in data.items())
     ui.chart(figure, f"{label} per iteration of both{on}: {last}.", "compare")
-    bands = _bands(both, shown, metric)
+    bands = f"{_bands(both, shown, metric)}{shared.chance_below(figure, shown, metric)}"
     st.caption(escape_markdown(bands))
     return figure, bands
 

@@ -113,7 +113,7 @@ def test_a_run_of_ones_own_like_it_has_its_controls(app, monkeypatch, public):
         m.value.replace("\u00a0", " ") for m in test.markdown if m.value.startswith("Beyond controls?")
     )
     assert re.search(r"\*\*Yes:\*\* \+\d+\.\d points .+ closest of 5 controls, “No right caption”", line)
-    assert "those of the example that ships" in line
+    assert "these are the example's controls" in line
     assert [run.id for run in store.list()] == [own.id]  # only who opens them has them in the list
     test = fine(button(test, "Open the controls").click().run())
     assert "Which part of it is knowledge?" in text(test)

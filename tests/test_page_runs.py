@@ -31,7 +31,7 @@ from core.exchange.run_pairs import _steps_on
 from core.exchange.run_report import _report_of_runs
 from core.exchange.run_table import _Result
 from core.exchange.runs import export_run
-from core.figures import TTMData
+from core.figures import TTMData, ttm_compare_figure
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, outcomes
 from core.metrics.paired import _WHY_ALL, differences
@@ -43,7 +43,7 @@ from core.sweeps.evaluate import EvaluationRun
 from core.ttm.run import SimpleMatchRun, TTMRun, store_embeddings
 from core.ttm.seeds import SeedGroup, seed_of, seeded
 from ui.formatting import p_text
-from ui.runs import _left, _on_a_phone, _working_line, imported, labels_in_list, title_of
+from ui.runs import _left, _on_a_phone, _working_line, chance_below, imported, labels_in_list, title_of
 from ui.ttm_sweep import spread
 
 RUNS = "pages/9_Runs.py"
@@ -1389,6 +1389,18 @@ def test_the_example_says_so_and_keeps_its_date(app, made):  # noqa: F811
 def drawn(test):
     """The names of the lines of the first chart."""
     return [trace.get("name") for trace in json.loads(test.get("plotly_chart")[0].proto.spec)["data"]]
+
+
+def test_a_chance_level_that_the_axis_leaves_out_is_said_below_the_curves():
+    values = np.array([[80.0, 76.0, 84.0, 50.0], [81.0, 77.0, 85.0, 50.0]])
+    blank = np.full(2, np.nan)
+    data = {"A": TTMData(np.arange(2), {"group_match": values}, blank, blank, blank, blank, 1, blank)}
+    figure = ttm_compare_figure(data, "group_match")
+    assert chance_below(figure, data, "group_match") == (
+        " The axis begins at 70 %: the chance level, 50.0 %, is below it."
+    )
+    near = {"A": data["A"]._replace(metrics={"group_match": values - [20, 20, 20, 0]})}
+    assert chance_below(ttm_compare_figure(near, "group_match"), near, "group_match") == ""
 
 
 def test_the_curves_of_three_runs_lie_over_each_other_with_a_letter_and_a_name_each(app, made):  # noqa: F811

@@ -194,6 +194,24 @@ def test_the_width_of_a_live_figure_is_the_planned_one():
         assert figure.layout.xaxis.range == (-0.3, 10.3)
 
 
+def test_the_axis_of_compared_runs_fits_their_curves_and_bands_and_leaves_out_a_chance_level_far_below():
+    """Curves within two points of each other stood on an axis from 0 to 100 %."""
+
+    def axis(*values):
+        data = figures.ttm_data(STEPS, 3)
+        runs = {
+            name: data._replace(metrics={"group_match": np.array([value, value])})
+            for name, value in zip("ABCD", values, strict=False)
+        }
+        return figures.ttm_compare_figure(runs, "group_match").layout.yaxis.range
+
+    assert axis((80.0, 76.0, 84.0, 50.0), (81.0, 77.0, 85.0, 50.0)) == (70.0, 90.0)
+    assert axis((62.0, 58.0, 66.0, 50.0), (63.0, 59.0, 67.0, 50.0)) == (45.0, 75.0)  # chance is near: in view
+    # Of more than three no bands are drawn.
+    four = [(80.0 + n, 10.0, 99.0, 50.0) for n in range(4)]
+    assert axis(*four) == (75.0, 90.0)
+
+
 def test_the_table_of_a_run_has_one_row_per_iteration():
     table = figures.ttm_table(figures.ttm_data(STEPS, 10))
     assert table["group_match"].tolist() == [60, 70] and table["group_match_low"].tolist() == [55, 65]

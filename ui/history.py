@@ -63,7 +63,8 @@ _SCRIPT = """
   };
   // Back to what led here: where it was left, as soon as the page is that long again.
   const back = url => {
-    const top = places.get(url.href) ?? (isOpen(url) ? undefined : places.get(url.pathname) ?? 0);
+    const left = places.get(url.href) ?? (isOpen(url) ? undefined : places.get(url.pathname) ?? 0);
+    const top = left < 64 ? 0 : left;  // else the title would stand half below the fixed header
     const scroll = () => { main()?.scrollTo(0, top); return Math.abs((main()?.scrollTop ?? 0) - top) < 2; };
     if (top !== undefined) settle(scroll);
   };

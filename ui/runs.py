@@ -19,6 +19,7 @@ from core.base.text import _pct, _time_left
 from core.exchange.example import EXAMPLE, example_run
 from core.exchange.run_table import _groups_said, _settings_said
 from core.exchange.runs import _Brought, _import_once
+from core.figures import TTMData
 from core.figures.text import escape_markdown, label_and_meaning
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
@@ -579,6 +580,17 @@ def _cards(first: Any, last: Any, part: str, groups: str) -> None:
                 else:
                     memorised = _memorised_chance(last, name, part)
                     accuracy_card(label, name, now, estimate_of(first, name, part), memorised)
+
+
+def chance_below(figure: Any, data: Mapping[str, TTMData], metric: str) -> str:
+    """That a chance level has no line, as the axis fits the curves and begins above it; "" of one that is in view."""
+    bottom = figure.layout.yaxis.range[0]
+    below = dict.fromkeys(
+        f"{_pct(d.metrics[metric][-1, 3])} %" for d in data.values() if d.metrics[metric][-1, 3] < bottom
+    )
+    if not below:
+        return ""
+    return f" The axis begins at {bottom:.0f} %: the chance level, {' and '.join(below)}, is below it."
 
 
 # ---- groups and scores of a run

@@ -60,6 +60,7 @@ from ui.ledger import controls_answer, gain_record, gain_section, no_controls
 from ui.loaders import evaluate
 from ui.runs import (
     before_and_after,
+    chance_below,
     estimate_of,
     evaluation_at,
     live_section,
@@ -365,9 +366,15 @@ def curves(steps: Sequence[Mapping[str, Any]], total: int) -> None:
         names = metrics.headline_metrics(next(iter(parts.values())).metrics)
         for column, metric in zip(st.columns(len(names), gap="medium"), names, strict=True):
             with column:
-                st.caption(f"{label_and_meaning(metric)[0]} of both parts; bands are 95 % intervals")
+                figure = plots.ttm_compare_figure(sides, metric, 300)
+                below = chance_below(figure, sides, metric)
+                st.caption(
+                    f"{label_and_meaning(metric)[0]} of both parts; bands are 95 % intervals.{below}".removesuffix(
+                        "."
+                    )
+                )
                 chart(
-                    plots.ttm_compare_figure(sides, metric, 300),
+                    figure,
                     _curves_text(sides, metric),
                     f"parts-{metric}",
                 )

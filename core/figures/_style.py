@@ -140,6 +140,22 @@ def rows_axis(figure: go.Figure, names: Sequence[str]) -> go.Figure:
     )
 
 
+_CHANCE_NEAR = 15  # points: a chance level as near as this below the curves is on their axis
+
+
+def _percent_floor(lowest: float) -> float:
+    """Where a percent axis begins, so that small steps can be seen; the axis says so by its numbers."""
+    return max(0.0, 5 * (lowest // 5) - 5)
+
+
+def _percent_ends(values: np.ndarray, chances: Sequence[float]) -> tuple[float, float]:
+    """The ends of a percent axis: all curves and bands, and each chance level unless it is so far below them that it
+    would press them together."""
+    lowest, highest = float(np.nanmin(values)), float(np.nanmax(values))
+    near = [chance for chance in chances if lowest - chance < _CHANCE_NEAR]
+    return _percent_floor(min([lowest, *near])), min(104.0, 5 * np.ceil(max([highest, *chances]) / 5) + 5)
+
+
 def layout(figure: go.Figure, height: int, x: str, y: str, percent: bool = False) -> go.Figure:
     """The look that all figures share: no background, horizontal legend, no drag zoom on a phone."""
     axis: dict[str, Any] = {"automargin": True, "fixedrange": True, "zeroline": False}

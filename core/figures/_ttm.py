@@ -16,6 +16,7 @@ from core.figures._style import (
     PRECISION_COLOUR,
     SERIES,
     THRESHOLD_COLOUR,
+    _percent_ends,
     band,
     layout,
     line,
@@ -199,9 +200,11 @@ _EIGHT = [
 
 def ttm_compare_figure(runs: Mapping[str, TTMData], metric: str, height: int = 360) -> go.Figure:
     """One metric of at most eight runs, laid over each other, up to three with their 95 % intervals; dotted: the chance
-    level of each."""
+    level of each, unless it lies far below the curves, which the axis fits."""
     figure = go.Figure()
-    for chance in {float(data.metrics[metric][0, 3]) for data in runs.values() if metric in data.metrics}:
+    drawn = [data.metrics[metric] for data in runs.values() if metric in data.metrics]
+    chances = {float(values[0, 3]) for values in drawn}
+    for chance in chances:
         figure.add_hline(y=chance, line={"color": COVERAGE_COLOUR, "width": 1.5, "dash": "dot"})
     for (name, data), (colour, dash) in zip(runs.items(), _EIGHT, strict=False):
         if metric in data.metrics:
@@ -222,7 +225,16 @@ def ttm_compare_figure(runs: Mapping[str, TTMData], metric: str, height: int = 3
                 customdata=more,
             )
     total = max((data.total for data in runs.values()), default=1)
-    return steps_axis(figure, total, height, label_and_meaning(metric)[0], percent=True)
+    steps_axis(figure, total, height, label_and_meaning(metric)[0], percent=True)
+    seen = [
+        values[:, : 3 if len(runs) <= 3 else 1].ravel() for values in drawn
+    ]  # with their bands, where they have any
+    if seen:
+        bottom, top = _percent_ends(np.concatenate(seen), [*chances])
+        figure.update_yaxes(
+            range=[bottom, top], dtick=25 if top - bottom > 80 else 10 if top - bottom > 30 else 5
+        )
+    return figure
 
 
 def step_margins_figure(step: Mapping[str, Any]) -> go.Figure:

@@ -12,14 +12,24 @@ from core.base.text import _pct
 from core.debiasing.curves import AlphaCurve, _alpha_text
 from core.debiasing.study import PriorStability
 from core.figures._margins import with_threshold_line
-from core.figures._style import MAX_STEPS, OUTCOME_COLOURS, SERIES, band, faint, hatched, layout, line
+from core.figures._style import (
+    MAX_STEPS,
+    OUTCOME_COLOURS,
+    SERIES,
+    _percent_ends,
+    _percent_floor,
+    band,
+    faint,
+    hatched,
+    layout,
+    line,
+)
 from core.metrics.groups import IMAGE_TO_TEXT, METRICS
 from core.metrics.statistics import Estimate
 
 _SEEN = 0.005  # of alpha: three pixels of the strip
 _STRIP = 7  # pixels: the height of the strip that shows where a metric is highest
 _BEHIND = 0.9  # opacity of the other curves: below 0.86 the greens have less than 3 : 1 on the light page
-_CHANCE_NEAR = 15  # points: a chance level as near as this below the curves is on their axis
 _LETTERS, _LABEL = (
     16,
     0.3,
@@ -115,10 +125,7 @@ def _percent_range(data: _AlphaData) -> tuple[float, float]:
     """The ends of the percent axis: all curves and the band, and the chance level unless it is so far below them that
     it would press them together."""
     bands, chance = data.bands[data.shaded], data.chance[data.shaded]
-    values = np.concatenate([*data.y.values(), *bands])
-    lowest, highest = float(values.min()), float(values.max())
-    lowest = min(lowest, chance) if lowest - chance < _CHANCE_NEAR else lowest
-    return _floor(lowest), min(104.0, 5 * np.ceil(max(highest, chance) / 5) + 5)
+    return _percent_ends(np.concatenate([*data.y.values(), *bands]), [chance])
 
 
 def _has_star(data: _AlphaData) -> bool:
@@ -373,7 +380,7 @@ def trainset_figure(data: _TrainsetData) -> go.Figure:
         )
     layout(figure, 340, "alpha", "R@1, image to text", percent=True)
     lowest = min(float(values.min()) for values in data.values.values())
-    figure.update_yaxes(range=[_floor(lowest), 104])
+    figure.update_yaxes(range=[_percent_floor(lowest), 104])
     return figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25, hoverformat=".3f")
 
 
@@ -442,10 +449,5 @@ def _retrieval_figure(data: _RetrievalData) -> go.Figure:
         )
     layout(figure, 340, "alpha", "R@1, image to text", percent=True)
     lowest, highest = min(float(data.low.min()), data.chance), float(data.high.max())
-    figure.update_yaxes(range=[_floor(lowest), min(104.0, 5 * np.ceil(highest / 5) + 5)], dtick=10)
+    figure.update_yaxes(range=[_percent_floor(lowest), min(104.0, 5 * np.ceil(highest / 5) + 5)], dtick=10)
     return figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25, hoverformat=".3f")
-
-
-def _floor(lowest: float) -> float:
-    """Where a percent axis begins, so that small steps can be seen; the axis says so by its numbers."""
-    return max(0.0, 5 * (lowest // 5) - 5)
