@@ -214,11 +214,9 @@ def _answers(runs: Sequence[Run]) -> None:
 def _gain_line(found: Mapping[str, Any], steps: Sequence[Sequence[Mapping[str, Any]]]) -> str:
     """`gain_line` of the means over complete seeds, whose ties the cards have."""
     before, after = ([estimate_of(each[at], GROUP_MATCH) for each in steps] for at in (0, -1))
-    values = [
-        float(np.mean([e.value for e in each if e is not None] or [np.nan])) for each in (before, after)
-    ]
+    was, now = (float(np.mean([e.value for e in each if e] or [np.nan])) for each in (before, after))
     first = after[0]
-    return "" if first is None else gain_line(found, *values, f"chance {_pct(first.chance)} %")
+    return "" if first is None else gain_line(found, was, now, f"chance {_pct(first.chance)} %")
 
 
 def complete(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> list[Run]:
