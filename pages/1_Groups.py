@@ -16,6 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 import ui
 from core import figures
 from core.base.errors import InputError
+from core.base.public_mode import is_public
 from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import Group, GroupSet
@@ -29,6 +30,7 @@ from ui.fields import warn_number
 from ui.group_table import CARDS, TABLE, choose_layout, group_table
 from ui.group_table import PER_PAGE as ROWS
 from ui.images import has_captions, has_pictures, shades_key
+from ui.misplaced import WAY_IMAGES
 from ui.notable_groups import notable_groups
 from ui.text_only import text_only_section
 from ui.uploads import PREFIX
@@ -649,7 +651,9 @@ def heatmap(data: GroupData, pair: str | None) -> alt.Chart:
 def page(selection: ui.Selection) -> None:
     evaluation = ui.evaluate(selection)
     if selection.is_file:
-        st.caption(escape_markdown(selection.groups.description))
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(escape_markdown(selection.groups.description), width="content")
+            way_to_texts(selection.groups)
     ids = list(evaluation.ids)
     group = asked_group()
     if group in ids:
@@ -660,6 +664,18 @@ def page(selection: ui.Selection) -> None:
         gallery(selection, evaluation)
         text_only_section(selection, evaluation)
     ui.cite(selection.selected_groups)
+
+
+def way_to_texts(groups: GroupSet) -> None:
+    """Where a file only names its captions, the way to add texts and pictures."""
+    if has_captions(groups[0]) or is_public():  # which takes no pictures
+        return
+    ui.page_button(
+        "Add captions and pictures", "pages/8_Your_Data.py", {"way": WAY_IMAGES}, icon=":material/add_photo_alternate:",
+        type="tertiary",
+        help="Add them as a set with the same ids under “Images and captions”; then select that set, and this file as "
+        "the model.",
+    )  # fmt: skip
 
 
 def keep_filters_of_link(evaluation: Evaluation) -> None:

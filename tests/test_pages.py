@@ -26,6 +26,7 @@ import ui
 from core import figures
 from core.cli import app as commands
 from core.datasets import load
+from core.datasets.score_files import ScoreFile
 from core.exchange.uploads import UploadStore
 from core.figures import group_html
 from core.figures.group_slide import group_svg
@@ -756,7 +757,8 @@ def test_a_total_below_0_has_the_minus_that_stands_everywhere_else(monkeypatch):
     shown = []
     monkeypatch.setattr("ui.group_table.wide_table", lambda table, **how: shown.append((table, how)))
     found = Evaluation.of(np.array([[[-12.5, -14.25], [-15.0, -12.87]]]), None)
-    group_table(found, np.arange(1))
+    file = ScoreFile(found.scores, None, ["0"])
+    group_table(found, np.arange(1), file.groups("file"))
     ((styled, how),) = shown
     # -12.5 - 12.87 and -14.25 - 15, as strings of the cells; the browser writes no number of its own.
     assert all(cell in styled.to_html() for cell in (">−25.37<", ">−29.25<", ">3.88<"))
@@ -764,6 +766,33 @@ def test_a_total_below_0_has_the_minus_that_stands_everywhere_else(monkeypatch):
         how["column_config"][n]["type_config"]["format"] is None
         for n in ("margin", "true pairs", "best other")
     )
+
+
+def shown_table(monkeypatch, tags, *, captions=("a dog on a cat", "a cat on a dog")):
+    """The table of two groups, of which the second is matched wrong, and the widths of its columns."""
+    shown = []
+    monkeypatch.setattr("ui.group_table.wide_table", lambda table, **how: shown.append((table, how)))
+    scores = np.array([[[2.0, 0.0], [0.0, 2.0]], [[0.0, 1.0], [1.5, 0.0]]])
+    found = Evaluation.of(scores, np.array([[0, 1], [0, 1]]), ["a", "b"], tags=tags)
+    file = ScoreFile(scores, None, ["a", "b"], tags, None, np.array([captions, captions]))
+    group_table(found, np.arange(2), file.groups("file"))
+    ((table, how),) = shown
+    return table, {name: each["width"] for name, each in how["column_config"].items()}
+
+
+def test_the_margin_of_a_wrong_matching_is_marked_and_sorts_as_a_number(monkeypatch):
+    """By hand: the second group leads by 1 + 1.5 with the wrong matching; it read like a right one."""
+    styled, _ = shown_table(monkeypatch, None)
+    assert ">4.00<" in styled.to_html() and ">✗ 2.50<" in styled.to_html()
+    assert styled.data["margin"].tolist() == [4.0, 2.5]
+
+
+def test_tags_have_the_width_of_their_texts_beside_captions(monkeypatch):
+    """The second of two tags stood out of a laptop's screen, 1074 pixels, and a long one was cut."""
+    tags = pd.DataFrame({"phenomenon": ["Determiner-Numeral", "x"], "kind": ["new", "old"]})
+    styled, widths = shown_table(monkeypatch, tags)
+    assert widths["phenomenon"] >= 8 * len("Determiner-Numeral") and widths["kind"] < 70
+    assert set(widths) >= {*styled.data.columns} and sum(widths[n] for n in styled.data.columns) <= 1074
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (1, 4), (3, 3), (2, 4), (7, 7)])

@@ -780,6 +780,17 @@ def test_the_groups_of_a_file_of_ones_own_have_its_captions_and_it_says_that_it_
     assert "The file has no pictures and no captions of its own." in plain(bare)
 
 
+def test_a_file_that_only_names_its_captions_says_so_and_has_the_way_to_texts(app):
+    """Of `cap0` and `cap1` the page said that the file has captions."""
+    rows = [f"g{g},i{i},cap{j},{i == j:d}" for g in range(2) for i in range(2) for j in range(2)]
+    UploadStore().add("names.csv", "\n".join(["group,image,caption,score", *rows]).encode())
+    test = app(GROUPS, set="upload/names.csv")
+    assert "The file has names of captions alone, such as 'cap0': no texts and no pictures." in plain(test)
+    assert "captions" not in test.dataframe[0].value
+    there = fine(button(test, "Add captions and pictures").click().run())
+    assert "Images and captions" in there.query_params.get("way", []) or "manifest.csv" in text(there)
+
+
 def test_two_files_of_the_same_content_have_each_its_own_name(app):
     rows = b"group,image,caption,score\nx,dog.jpg,a dog,1\nx,dog.jpg,a cat,2\n"
     for name in ("first.csv", "second.csv"):

@@ -12,7 +12,7 @@ import streamlit as st
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import SYMBOLS
-from core.metrics.groups import METRICS, Outcome
+from core.metrics.groups import GROUP_MATCH, METRICS, Outcome
 from ui.formatting import of_groups, true_minus, wide_table
 from ui.images import has_captions
 from ui.selection import open_group
@@ -22,9 +22,12 @@ PER_PAGE = 5000  # rows that a browser gets at once
 _ROW, _HEAD, _MOST_HEIGHT = 35, 38, 500  # pixels; a higher table scrolls by itself
 # Cells of a table whose numbers are written here, as the browser has a hyphen for a minus: more take half a second.
 _MOST_WRITTEN = 30_000
+# The widest columns of text, in pixels. Beside tags captions take less: they pushed the second tag out of a laptop's screen.
+_MOST_ID, _MOST_CAPTIONS, _CAPTIONS_BESIDE_TAGS, _MOST_TAG = 170, 260, 170, 250
 _DIGITS = (2, 6)  # decimals of margins and totals, at least and at most
 _TOTALS = {
-    "margin": "How far the total of the model's matching leads that of the next best one; 0 where two tie.",
+    "margin": "How far the total of the model's matching leads that of the next best one; 0 where two tie. "
+    "✗ before it: this matching is wrong.",
     "true pairs": "Total of the scores of the true pairs.",
     "best other": "Total of the best other matching. GroupMatch is right where that of the true pairs is higher.",
 }
@@ -56,8 +59,12 @@ def group_table(evaluation: Evaluation, indices: np.ndarray, groups: GroupSet) -
             open_group(str(table["id"].iloc[cells[0][0]]))
 
     digits = _digits(evaluation)
-    written = bool((table[list(_TOTALS)] < 0).any(axis=None)) and table.size <= _MOST_WRITTEN
+    wrong = np.array([evaluation.outcomes[GROUP_MATCH].kind(int(i)) == "wrong" for i in indices], bool)
+    written = bool(wrong.any() or (table[list(_TOTALS)] < 0).any(axis=None)) and table.size <= _MOST_WRITTEN
     shown = table.style.format(dict.fromkeys(_TOTALS, lambda value: true_minus(f"{value:.{digits}f}")))
+    # The number below it stays: the column sorts by it.
+    marked = pd.IndexSlice[table.index[wrong], ["margin"]]
+    shown = shown.format(lambda value: f"{SYMBOLS['wrong']} {value:.{digits}f}", subset=marked)
     wide_table(
         shown if written else table,
         column_config=_columns(evaluation, table, None if written else f"%.{digits}f"),
@@ -111,14 +118,28 @@ def _digits(evaluation: Evaluation) -> int:
 def _columns(evaluation: Evaluation, table: pd.DataFrame, number: str | None) -> dict[str, Any]:
     """How each column is headed: the id and the verdicts as narrow as a phone needs. number : how the browser writes
     one; None where it is written here."""
-    longest = table["id"].str.len().max()
-    columns: dict[str, Any] = {"id": st.column_config.TextColumn(width=int(min(24 + 8 * longest, 170)))}
+    columns: dict[str, Any] = {
+        "id": st.column_config.TextColumn(width=_text_width(table["id"], "id", _MOST_ID))
+    }
     for name in of_groups(evaluation.metrics):
         entry = METRICS[name]
         columns[entry.label] = st.column_config.TextColumn(
             entry.short, help=f"{entry.label}: {entry.meaning}", width=58 if len(entry.short) < 6 else 76
         )
-    columns["captions"] = st.column_config.TextColumn(help="All of a group's captions.", width=260)
+    tags = table.columns[[*table.columns].index("best other") + 1 :]
+    if "captions" in table:
+        width = _text_width(
+            table["captions"], "captions", _CAPTIONS_BESIDE_TAGS if len(tags) else _MOST_CAPTIONS
+        )
+        columns["captions"] = st.column_config.TextColumn(help="All of a group's captions.", width=width)
+    for name in tags:
+        columns[name] = st.column_config.TextColumn(width=_text_width(table[name], str(name), _MOST_TAG))
     for name, meaning in _TOTALS.items():
         columns[name] = st.column_config.NumberColumn(help=meaning, format=number, width=92)
     return columns
+
+
+def _text_width(texts: pd.Series, head: str, most: int) -> int:
+    """Pixels that the longest of these texts and the head above them need, `most` of them at most."""
+    longest = max(len(head), int(texts.astype(str).str.len().max()))
+    return min(24 + 8 * longest, most)

@@ -9,6 +9,7 @@ from html import escape
 import streamlit as st
 
 from core.datasets.embeddings import RowImage
+from core.datasets.score_files import _NAME
 from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import Group, ImageRef
@@ -99,11 +100,11 @@ def has_pictures(group: Group) -> bool:
 
 
 def has_captions(group: Group) -> bool:
-    """Whether a group's captions are texts: a file of scores or embeddings may only number them, or have rows alone."""
+    """Whether a group's captions are texts: a file of scores or embeddings may only name them, or have rows alone."""
     return has_pictures(group) or not all(map(_NO_TEXT.fullmatch, group.captions))
 
 
-_NO_TEXT = re.compile(r"(caption )?\d+|caption [0-9a-f]{16}")
+_NO_TEXT = re.compile(rf"caption (\d+|[0-9a-f]{{16}})|{_NAME}")
 
 
 def group_card(

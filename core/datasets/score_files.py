@@ -77,6 +77,8 @@ _CONTENTS = {  # by whether it names captions
     False: "The file has no pictures and no captions of its own.",
     True: "The file has captions and no pictures.",
 }
+_NAMES_ALONE = "The file has names of captions alone, such as {!r}: no texts and no pictures."
+_NAME = r"\S*\d\S*"  # what names a caption and is no text: one word with a digit, as cap0
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,18 @@ class ScoreFile:
             Group(str(each), shown, texts, None, row)
             for each, shown, texts, row in zip(self.ids, images, captions, rows, strict=True)
         )
-        return GroupSet(name, groups, **{"description": _CONTENTS[self.captions is not None], **about})
+        return GroupSet(name, groups, **{"description": self._contents(), **about})
+
+    def _contents(self) -> str:
+        """What there is to see beside the scores, a sentence."""
+        if self._only_names_captions():
+            return _NAMES_ALONE.format(str(self.captions[0, 0]))
+        return _CONTENTS[self.captions is not None]
+
+    def _only_names_captions(self) -> bool:
+        """Whether every caption is a name such as cap0, and no text."""
+        names = None if self.captions is None else np.unique(self.captions)
+        return names is not None and all(re.fullmatch(_NAME, name) for name in names.tolist())
 
 
 class _Tags(Mapping[str, str]):
