@@ -33,6 +33,7 @@ from core.rejudge import rejudge
 from core.scorers import plugins
 from core.scoring.cache import ScoreCache
 from ui import import_workbench, misplaced
+from ui.compared import benchmark_of_file
 from ui.compute_queue import READING
 from ui.export import MARGIN_NOTE, groups_table, measured_name, metrics_table
 from ui.formatting import against_chance, anchor, by_shared, of_groups, say_interval_to_quote
@@ -51,6 +52,7 @@ from ui.uploads import (
     how_to_say_truth,
     new_uploads,
     pick_shape,
+    put_refused_aside,
     show_left_out,
     stored_upload,
     tags_elsewhere,
@@ -308,6 +310,7 @@ def scores() -> None:
 
 def select_shown() -> None:
     """The other pages open the file that has been chosen here: its field is none of theirs, which had kept theirs."""
+    put_refused_aside()
     select_everywhere(st.session_state["set"])
 
 
@@ -513,6 +516,14 @@ def links(entry: str) -> None:
     with st.container(horizontal=True):
         for label, (page, icon) in pages.items():
             ui.page_button(label, page, {"set": entry, "tag": [], "group": None}, icon=icon)
+    made_on = benchmark_of_file((entry,))
+    if made_on is not None:
+        ui.page_button(
+            f"Open beside {made_on['set']}", "pages/1_Groups.py",
+            {**made_on, "model": entry, "tag": [], "group": None}, icon=":material/imagesmode:",
+            help="Its scores with the images and captions of this set, whose ids the file has.",
+        )  # fmt: skip
+        return
     st.caption(
         "To see its scores with images and captions, or beside a model's, select the benchmark that it was made on, "
         "and this file as the model."

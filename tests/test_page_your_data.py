@@ -1322,6 +1322,33 @@ def test_a_refused_file_is_named_until_one_of_its_name_is_stored(app):
     assert not said_of(test) and test.session_state["set"] == "upload/b.csv"
 
 
+def test_a_refused_file_is_named_no_more_once_another_is_chosen_or_uploaded(app):
+    """It stood above the result of every file that somebody looked at later."""
+    bad = "\n".join([*score_rows()[:-1], "b,1,1,x"]).encode()
+    test = several(app, good__csv=score_rows(), first__csv=LOGARITHMS, bad__csv=bad.decode().split("\n"))
+    assert test.error[0].value.startswith("**Not stored**: bad")
+    chosen = fine(test.selectbox(key="set").set_value("upload/first.csv").run())
+    assert not chosen.error and "first.csv: 2 groups" in text(chosen).replace("\\", "")
+    again = chosen.file_uploader(key="scores_upload").upload("worse.csv", bad).run()
+    (told,) = again.error[:1]
+    assert "worse" in told.value and "bad.csv" not in told.value.replace("\\", "")
+    other = "\n".join(score_rows(lambda i, j: f"{3 + (i != j)}")).encode()
+    gone = again.file_uploader(key="scores_upload").upload("other.csv", other).run()
+    assert not gone.error and gone.session_state["set"] == "upload/other.csv"
+
+
+def test_a_file_with_the_ids_of_a_built_in_set_opens_beside_it_by_one_button(app):
+    rows = [
+        f"left-right/test/{g:04},{i},{j},{g + (i == j)}" for g in range(300) for i in (0, 1) for j in (0, 1)
+    ]
+    UploadStore().add("made.csv", "\n".join(["group,image,caption,score", *rows]).encode())
+    test = app(PAGE, way="Scores or embeddings", set="upload/made.csv")
+    assert "select the benchmark that it was made on" not in text(test)
+    there = fine(button(test, "Open beside scenes/left-right").click().run())
+    assert there.selectbox(key="set").value == "scenes/left-right"
+    assert there.session_state["model"] == "upload/made.csv" and html(there).count("cm-card") == 12
+
+
 def test_why_files_are_refused_stands_in_one_box_below_the_field_and_what_to_do_below_the_good_file_s_result(
     app,
 ):

@@ -122,7 +122,8 @@ class NewUploads(NamedTuple):
 
 def new_uploads(key: str) -> NewUploads:
     """A field for several files, of which those that can be read are stored. One that cannot is named until it is taken
-    out of the field, or one of its name that follows it there is stored: the same without its mistakes."""
+    out of the field, one of its name that follows it there is stored (the same without its mistakes), or the visitor
+    goes on to another file."""
     files = st.file_uploader(
         FILE_LABEL,
         [*FILES, "zip"],
@@ -144,9 +145,31 @@ def new_uploads(key: str) -> NewUploads:
         if file.file_id in stored:
             older = [each for each in older + wrong if each[0].name != file.name]
             wrong = []
+    seen = st.session_state.get(_REFUSED, set())
+    if entries:  # the visitor has gone on to another file; a prior waits for the scores that it belongs to
+        _put_aside().update(
+            f.file_id
+            for f, _ in older + wrong
+            if f.file_id in seen and _kind_of_file(f.name, f.getvalue()) != _PRIOR
+        )
+    st.session_state[_REFUSED] = {f.file_id for f, _ in older + wrong}
+    older, wrong = ([each for each in part if each[0].file_id not in _put_aside()] for part in (older, wrong))
     return NewUploads(
         entries, wrong, older, {stored[file.file_id] for file in files if file.file_id in stored}
     )
+
+
+_REFUSED = "refused_uploads"  # of the session: the files in that field that could not be read, by their ids
+
+
+def _put_aside() -> set[str]:
+    """Those of them that are named no more, though they are still in the field."""
+    return st.session_state.setdefault("refused_uploads_aside", set())
+
+
+def put_refused_aside() -> None:
+    """Whoever has chosen another file is told no more about those that could not be read (from a callback)."""
+    _put_aside().update(st.session_state.get(_REFUSED, set()))
 
 
 def _stored_here() -> dict[str, str]:
