@@ -24,7 +24,7 @@ from core.metrics.group_metrics import Metric
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from ui import ladder
 from ui.export import MARGIN_NOTE, bars_note, csv_button, groups_table, row_names, selection_name, tags_table
-from ui.formatting import against_chance, by_shared, say_interval_to_quote
+from ui.formatting import against_chance, anchor, by_shared, contents_line, say_interval_to_quote
 from ui.selection import last_benchmark
 from ui.uploads import FORMATS, new_upload, show_left_out, stored_upload
 from ui.worked_group import draw_worked_group, worked_example
@@ -42,6 +42,12 @@ _WHOLE = "tau-whole"  # in the session: whether the slider reaches margins far a
 _START = "tau-at-the-start"  # in the session: where the slider stands until somebody moves it
 _GROUPS, _METRIC = 64, 98  # its columns, of a metric at least
 _LETTER = 8  # pixels of a head
+BOTH, MARGINS, BY_TAG = (
+    "The same groups under both metrics",
+    "Margins, and what a threshold selects",
+    "By tag",
+)
+_TO_THE_RIGHT = "for the intervals"
 FOLDED = "Intervals, chance levels and ties in numbers"
 LEAD = (
     "GroupScore needs every row and column right, GroupMatch only the best matching as a whole; the margin says how "
@@ -128,7 +134,7 @@ def overview(evaluation: Evaluation, name: str, groups: GroupSet) -> go.Figure:
 
 def outcome_table(evaluation: Evaluation) -> None:
     """How many groups are right under both metrics, under one, under none; each count opens its groups."""
-    st.header("The same groups under both metrics", anchor=False)
+    st.header(BOTH, anchor=anchor(BOTH))
     match, score = _right(evaluation)
     grid = st.container(key="outcomes").grid(2, min_column_width=150)
     for matched in (True, False):
@@ -193,7 +199,7 @@ def thresholds(
 
 def threshold_section(evaluation: Evaluation) -> tuple[dict[str, Callable[[], go.Figure]], str, float]:
     """What each threshold would select; gives the figures with its line, how they are read, and the threshold."""
-    st.header("Margins, and what a threshold selects", anchor=False)
+    st.header(MARGINS, anchor=anchor(MARGINS))
     if not len(threshold_curve(evaluation).threshold):
         st.info(
             "Every group is tied, so no margin is above 0 and no threshold selects anything.",
@@ -440,7 +446,7 @@ def slices(evaluation: Evaluation) -> None:
     names = shown_tags(evaluation)
     if not names:
         return
-    st.header("By tag", anchor=False)
+    st.header(BY_TAG, anchor=anchor(BY_TAG))
     if st.session_state.get("by") not in names:
         st.session_state.pop("by", None)
     first = names.index(first_tag(evaluation, names))
@@ -457,7 +463,9 @@ def slices(evaluation: Evaluation) -> None:
             st.session_state["opened_slice"] = True
             ui.set_state({"tag": [f"{tag}: {table[tag][cells[0][0]]}"]})
 
-    ui.wide_table(table, column_config=columns, key=key, on_select=choose, selection_mode="single-cell")
+    ui.wide_table(
+        table, _TO_THE_RIGHT, column_config=columns, key=key, on_select=choose, selection_mode="single-cell"
+    )
     st.caption(f"{constants}Press a row to open its groups.")
     if st.session_state.pop("opened_slice", False):
         open_groups({})
@@ -539,6 +547,7 @@ def page(selection: ui.Selection) -> None:
         raise
     show_left_out(evaluation)
     headline(evaluation, selection.benchmark)
+    contents_line([BOTH, MARGINS, *([BY_TAG] if shown_tags(evaluation) else [])])
     bars = overview(evaluation, name, selection.selected_groups)
     upload(selection)
     exports = ui.evaluation_exports(selection, {selection.model: evaluation}, by=tag_in_sight(evaluation))

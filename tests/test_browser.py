@@ -527,6 +527,46 @@ def test_the_images_of_a_group_are_turned_in_the_large_view(visit):
     assert unquote(page.url) == unquote(address) and page.locator(".cm-verdicts").is_visible()
 
 
+def test_both_pictures_of_a_group_stand_side_by_side_in_the_large_view_of_a_laptop_alone(visit):
+    """A class saw one at a time. 1000 : pixels of a large picture."""
+    page = visit("/Groups?set=scenes/left-right&group=left-right/test/0003", width=1366, height=768)
+    page.locator(".cm-verdicts").wait_for()
+    settle(page)
+    page.locator(".cm-zoom").first.click()
+    page.get_by_role("button", name="Side by side").click()
+    pictures = "[...document.querySelectorAll('dialog.cm-large[open] img')]"
+    page.wait_for_function(f"{pictures}.filter(e => e.naturalWidth === 1000).length === 2")
+    a, b = page.evaluate(BOXES, "dialog.cm-large[open] img")
+    assert a["top"] == b["top"] and a["left"] + a["width"] <= b["left"] and min(a["width"], b["width"]) > 560
+    assert [each[:8] for each in page.locator("dialog.cm-large[open] p").all_inner_texts()] == [
+        "Image A ",
+        "Image B ",
+    ]
+    page.get_by_role("button", name="One at a time").click()
+    assert page.evaluate(f"{pictures}.length") == 1
+    page.get_by_role("button", name="Close").click()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.locator(".cm-zoom").first.click()
+    page.get_by_label("Next image").wait_for()
+    assert not page.get_by_role("button", name="Side by side").is_visible()
+
+
+def test_a_caption_of_two_lines_has_the_room_of_three_on_a_phone(visit):
+    """All below moved by a line, 21 pixels, from one group to the next."""
+    page = visit("/Groups?set=scenes/left-right&group=left-right/test/0003", width=390, height=844)
+    page.locator(".cm-verdicts").wait_for()
+    settle(page)
+    heights = page.evaluate(
+        """() => ["a dog", "a dog to the right of a cat", "a picture of a red block to the right of a sphere"]
+        .map(text => {
+            const place = document.querySelector('.st-key-drawn-group .cm-side:last-child .cm-text');
+            place.textContent = text;
+            return document.querySelector('.st-key-drawn-group').getBoundingClientRect().height;
+        })"""
+    )
+    assert len({*heights}) == 1
+
+
 def swipe(page, session, start, end, y=400, y_end=None):
     """A finger from one place to another, as a touch screen sends it. y_end : where it ends, y by default."""
     touch = lambda kind, points: session.send(  # noqa: E731
@@ -959,6 +999,22 @@ def test_on_a_phone_the_line_of_what_is_selected_opens_the_fields_of_it(visit):
     settle(page)
     line.click(position={"x": 20, "y": 8})
     page.locator('[data-testid="stSidebar"][data-collapsed="false"]').wait_for()
+
+
+def test_a_finger_on_the_last_word_of_what_is_selected_opens_no_definition(visit, chromium):
+    """The place of the question mark reached 14 pixels to the left, over “(ITCScore)”."""
+    server = visit("about:blank").server
+    with chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{server}/Groups?set=scenes/left-right")
+        mark = page.locator(".st-key-selected-line svg")
+        mark.wait_for()
+        settle(page)
+        box = mark.bounding_box()
+        page.touchscreen.tap(box["x"] - 14, box["y"] + 8)
+        page.locator('[data-testid="stSidebar"][data-collapsed="false"]').wait_for()
+        assert not page.get_by_test_id("stTooltipContent").count()
 
 
 def test_on_a_phone_the_signs_behind_a_caption_fall_alone_onto_no_line(visit):

@@ -828,10 +828,10 @@ def test_unknown_names_in_an_address_are_said_in_one_line_each(app):
     said = [warning.value.replace("\\", "") for warning in test.warning]
     assert len(said) == 2 and said[0].startswith("Unknown tag 'relation: abvoe'")
     assert said[1] == (
-        "Unknown group 'left-right/test/9999'; choose one of 300 in the field “open a group by its id”."
+        "Unknown group 'left-right/test/9999'; choose one of 300 in the field “open by id”."
     )
     (field,) = (box for box in test.selectbox if box.key == "group")
-    assert field.placeholder == "open a group by its id"  # its label is hidden in the gallery
+    assert field.placeholder == "open by id"  # its label is hidden in the gallery
 
 
 def test_an_unknown_tag_is_told_how_many_there_are_and_where_to_choose_not_a_list_of_them(app):

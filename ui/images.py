@@ -238,6 +238,8 @@ const makeView = () => {
   dialog.className = 'cm-large';
   const image = dialog.appendChild(document.createElement('img'));
   const text = dialog.appendChild(document.createElement('p'));
+  // The other one of a pair, which stands beside it.
+  const [second, secondText] = ['img', 'p'].map(name => document.createElement(name));
   const row = dialog.appendChild(document.createElement('div'));
   const [before, close, after] = ['\u2039', 'Close', '\u203a'].map(label => {
     const button = row.appendChild(document.createElement('button'));
@@ -246,7 +248,15 @@ const makeView = () => {
   });
   before.ariaLabel = 'Previous image';
   after.ariaLabel = 'Next image';
-  const view = {dialog, image, text, before, after, ring: [], turn: () => {}};
+  const pair = row.insertBefore(document.createElement('button'), close);
+  pair.type = 'button';
+  pair.className = 'cm-pair';
+  const view = {dialog, image, text, second, secondText, before, after, pair, ring: [], sources: {}, turn: () => {}};
+  pair.addEventListener('click', event => {
+    event.stopPropagation();
+    view.wantsBoth = !view.wantsBoth;
+    view.show();
+  });
   const turn = (event, steps) => { event.stopPropagation(); event.preventDefault(); view.turn(steps); };
   before.addEventListener('click', event => turn(event, -1));
   after.addEventListener('click', event => turn(event, 1));
@@ -293,32 +303,59 @@ const makeView = () => {
 export default ({data, parentElement: host, setTriggerValue}) => {
   const view = views.get(host) ?? makeView();
   views.set(host, view);
-  const show = button => {
+  const draw = (button, image, text) => {
     const small = button.querySelector('img');
-    view.key = button.dataset.image;
-    [view.image.src, view.image.alt, view.text.textContent] = [small.src, small.alt, small.alt];
+    image.src = view.sources[button.dataset.image] ?? small.src;
+    [image.alt, text.textContent] = [small.alt, small.alt];
+  };
+  // The server sends one large image at a time.
+  const ask = () => {
+    const next = view.shown.map(button => button.dataset.image).find(key => !view.sources[key]);
+    if (next) setTriggerValue('image', next);
+  };
+  const show = button => {
+    const both = !!view.wantsBoth && view.ring.length === 2;
+    view.shown = both ? view.ring : [button];
+    view.dialog.classList.toggle('cm-both', both);
+    for (const way of [view.before, view.after]) way.hidden = both || view.ring.length < 2;
+    view.pair.hidden = view.ring.length !== 2;
+    view.pair.textContent = both ? 'One at a time' : 'Side by side';
+    draw(view.shown[0], view.image, view.text);
+    for (const part of [view.second, view.secondText]) part.remove();
+    if (both) {
+      draw(view.shown[1], view.second, view.secondText);
+      view.text.after(view.second, view.secondText);
+    }
+    view.show = () => show(button);
     view.turn = steps => {
       const place = view.ring.indexOf(button) + steps;
-      if (view.ring.length > 1) show(view.ring[(place + view.ring.length) % view.ring.length]);
+      if (!both && view.ring.length > 1) show(view.ring[(place + view.ring.length) % view.ring.length]);
     };
-    setTriggerValue('image', view.key);
+    ask();
   };
   const open = event => {
     const button = event.target.closest?.('.cm-zoom');
     if (!button) return;
     // Those that were drawn with it: of a group, of a list.
     view.ring = [...(button.closest('.stHtml') ?? button.parentElement).querySelectorAll('.cm-zoom')];
-    for (const way of [view.before, view.after]) way.hidden = view.ring.length < 2;
+    view.sources = {};
     if (!view.dialog.isConnected) document.body.appendChild(view.dialog);
     view.dialog.showModal();
     view.step = !!window.crossmatchHistory;
     window.crossmatchHistory?.push({}, '', location.href);
     show(button);
   };
-  if (view.dialog.open && data.image === view.key && data.source) view.image.src = data.source;
+  if (view.dialog.open && data.source) {
+    view.sources[data.image] = data.source;
+    for (const [place, button] of view.shown.entries())
+      if (button.dataset.image === data.image) [view.image, view.second][place].src = data.source;
+    ask();
+  }
+  document.removeEventListener('click', view.open);
+  view.open = open;
   document.addEventListener('click', open);
   return () => {
-    document.removeEventListener('click', open);
+    document.removeEventListener('click', view.open);
     window.removeEventListener('popstate', view.back, {capture: true});
     view.dialog.remove();
     views.delete(host);

@@ -54,7 +54,7 @@ _GLOBAL, _SHIFT = "@global", "~"  # ends of a set's name
 _PLAIN = "as they are"
 _ROOM = 17  # letters of a file's name for which its field in the sidebar has room
 _TAGS_FIELD = "Only groups with"
-_GROUP_FIELD = "open a group by its id"  # some pages show no label, and this alone
+_GROUP_FIELD = "open by id"  # some pages show no label, and this alone; phones have room for no more
 
 
 class NearestModel(NamedTuple):
