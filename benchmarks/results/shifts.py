@@ -1,7 +1,7 @@
 """Where test-time matching helps: the built-in models on shifted pictures of the built-in sets (issue 19 B and C).
 
     python -m benchmarks.results.shifts [--minutes M] [--jobs J] [MODEL ...]    the runs that are missing
-    python -m benchmarks.results.shifts tables         what is there as benchmarks/SHIFTS.md and README's part
+    python -m benchmarks.results.shifts tables         what is there as benchmarks/SHIFTS.md
 
 Of every model, or of those named; no run begins that would not end within M minutes; J of them at once share the cores
 (two on two cores take less time than one after the other).
@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-import textwrap
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -30,7 +29,6 @@ import torch
 
 from benchmarks.results import ablations
 from benchmarks.results._several import several
-from benchmarks.results.readme import put_table
 from core import datasets
 from core.base.text import _change_in_points, _exact_differences
 from core.datasets import SHIFTS
@@ -281,7 +279,7 @@ def page() -> str:
     parts = {part: lines(part) for part in ("all", "seen", "unseen")}
     head = ["set", "shift", "seeds", "GroupScore before", "after", "GroupMatch before", "after", "gain",
             "gain, seen", "gain, unseen"]  # fmt: skip
-    written = [*TITLE, "", *AT_A_GLANCE, "", short_table()]
+    written = [*TITLE, "", *AT_A_GLANCE, "", in_short(), "", short_table()]
     for model in dict.fromkeys(key[0] for key in parts["all"]):
         written += ["", f"## {model}", "", f"| {' | '.join(head)} |", "|" + " --- |" * len(head)]
         for key, line in sorted(parts["all"].items(), key=lambda item: _place(item[0])):
@@ -370,9 +368,8 @@ def short_table() -> str:
     )
 
 
-def readme_part() -> str:
-    """README's: what the first model comes to on three sets and all shifts of middle strength; the page has every
-    cell."""
+def in_short() -> str:
+    """What the first model comes to on three sets and all shifts of middle strength."""
     return _summary(lines())
 
 
@@ -390,12 +387,12 @@ def _summary(found: Mapping[tuple[str, str, str], Line]) -> str:
     ends = (max(gains, key=gains.__getitem__), min(gains, key=gains.__getitem__))
     most, least = (f"{name} {_spread(cells[name])}".replace("*", "") for name in ends)
     said = (
-        f"Of {len(cells)} cells, {len(MIDDLE) - 1} shifts of {len(FIRST_SETS)} sets, {marks.count('**')} end above the "
+        f"{FIRST_MODELS[0].removeprefix('builtin/')} in short: of {len(cells)} cells, {len(MIDDLE) - 1} shifts of {len(FIRST_SETS)} sets, {marks.count('**')} end above the "
         f"95 % interval of the value before in every seed and {marks.count('*')} below it; of the "
         f"others at least one seed ends inside. Largest gain: {most}; largest loss: {least} (mean ± standard deviation "
         "over seeds; chance is 50, on relations-1x4 25)."
     )
-    return "\n".join(textwrap.wrap(said, 128, break_on_hyphens=False))
+    return said
 
 
 def _spread(line: Line | None) -> str:
@@ -420,7 +417,6 @@ def _mark(line: Line) -> str:
 def main(arguments: Sequence[str]) -> None:
     if [*arguments] == ["tables"]:
         PAGE.write_text(page(), encoding="utf-8")
-        put_table("shifts", readme_part())
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--minutes", type=float)
