@@ -70,6 +70,21 @@
     window.addEventListener(when, event => {
       if (finger?.moved && event.target.closest?.('[data-testid="stDataFrame"]')) event.stopImmediatePropagation();
     }, {capture: true, passive: true});
+  // On a phone a line above a table says that it goes on: not of one that is no wider than its frame.
+  const narrow = matchMedia("(max-width: 640px)");
+  const hints = () => {
+    for (const hint of document.querySelectorAll(".cm-swipe")) {
+      const table = hint.closest(".stElementContainer")?.nextElementSibling?.querySelector(".dvn-scroller");
+      const fits = !!table && table.clientWidth > 0 && table.scrollWidth <= table.clientWidth + 1;
+      if (hint.classList.contains("cm-fits-in") !== fits) hint.classList.toggle("cm-fits-in", fits);
+    }
+  };
+  let hinted = 0;
+  const hintSoon = () => {
+    if (narrow.matches && !hinted) hinted = setTimeout(() => { hinted = 0; hints(); }, 400);
+  };
+  addEventListener("resize", hintSoon);
+  document.addEventListener("DOMContentLoaded", () => new MutationObserver(hintSoon).observe(document.body, {childList: true, subtree: true}));
   // What opens above a page, its panels and lists, hangs beside the app in the document: light-dark() of the style asks the
   // document there, and fields of a dark page were white in it.
   const scheme = () => {

@@ -42,11 +42,7 @@ _WHOLE = "tau-whole"  # in the session: whether the slider reaches margins far a
 _START = "tau-at-the-start"  # in the session: where the slider stands until somebody moves it
 _GROUPS, _METRIC = 64, 98  # its columns, of a metric at least
 _LETTER = 8  # pixels of a head
-BOTH, MARGINS, BY_TAG = (
-    "The same groups under both metrics",
-    "Margins, and what a threshold selects",
-    "By tag",
-)
+MARGINS, BY_TAG = "Margins, and what a threshold selects", "By tag"
 _TO_THE_RIGHT = "for the intervals"
 FOLDED = "Intervals, chance levels and ties in numbers"
 LEAD = (
@@ -82,7 +78,12 @@ def headline(evaluation: Evaluation, benchmark: str) -> None:
     match, score = _right(evaluation)
     gained = int((match & ~score).sum())
     with st.container(gap="xsmall", key="headline"):
-        st.markdown(against_chance(evaluation.metrics, bold=True))
+        with st.container(horizontal=True, horizontal_alignment="distribute", key="chance-and-links"):
+            st.markdown(against_chance(evaluation.metrics, bold=True), width="content")
+            with st.container(
+                width="content"
+            ):  # beside it, so that the figure stays on a laptop's first screen
+                contents_line([MARGINS, *([BY_TAG] if shown_tags(evaluation) else [])])
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             st.markdown(
                 f"{gained} of {len(match)} groups are matched correctly although GroupScore counts them as wrong.",
@@ -134,7 +135,7 @@ def overview(evaluation: Evaluation, name: str, groups: GroupSet) -> go.Figure:
 
 def outcome_table(evaluation: Evaluation) -> None:
     """How many groups are right under both metrics, under one, under none; each count opens its groups."""
-    st.header(BOTH, anchor=anchor(BOTH))
+    st.header("The same groups under both metrics", anchor=False)
     match, score = _right(evaluation)
     grid = st.container(key="outcomes").grid(2, min_column_width=150)
     for matched in (True, False):
@@ -547,7 +548,6 @@ def page(selection: ui.Selection) -> None:
         raise
     show_left_out(evaluation)
     headline(evaluation, selection.benchmark)
-    contents_line([BOTH, MARGINS, *([BY_TAG] if shown_tags(evaluation) else [])])
     bars = overview(evaluation, name, selection.selected_groups)
     upload(selection)
     exports = ui.evaluation_exports(selection, {selection.model: evaluation}, by=tag_in_sight(evaluation))

@@ -1004,7 +1004,9 @@ def test_on_a_phone_the_line_of_what_is_selected_opens_the_fields_of_it(visit):
 def test_a_finger_on_the_last_word_of_what_is_selected_opens_no_definition(visit, chromium):
     """The place of the question mark reached 14 pixels to the left, over “(ITCScore)”."""
     server = visit("about:blank").server
-    with chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True) as context:
+    with chromium.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    ) as context:
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.goto(f"{server}/Groups?set=scenes/left-right")
@@ -2586,3 +2588,13 @@ def test_a_finger_that_scrolls_moves_no_slider_and_opens_no_row(chromium, server
     page.touchscreen.tap(120, int(table.bounding_box()["y"] + table.bounding_box()["height"] / 2))
     page.wait_for_url("**tag=**")
     context.close()
+
+
+def test_a_table_that_fits_its_frame_does_not_ask_for_a_swipe(visit):
+    """The line stood above every wide table of a phone, also where all columns were in sight."""
+    page = visit("/Matching", width=640, height=900)
+    hint = page.locator(".cm-swipe")
+    page.locator(".cm-swipe.cm-fits-in").wait_for(state="attached")
+    assert not hint.is_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    hint.wait_for(state="visible")

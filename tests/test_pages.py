@@ -710,6 +710,16 @@ def test_groups_of_a_file_are_cards_with_their_scores_and_not_with_names_of_pict
     assert list(test.query_params["group"]) == ["1"]
 
 
+def test_matching_links_to_its_parts(app):
+    """The margins begin two screens down on a laptop. Of a set without tags there is no part by tag."""
+    said = text(app(MATCHING, set="scenes/left-right"))
+    for name in ("margins-and-what-a-threshold-selects", "by-tag"):
+        assert f"](#{name})" in said
+    rows = [f"g{g},{i},{j},{i == j:d}" for g in range(2) for i in range(2) for j in range(2)]
+    UploadStore().add("plain.csv", "\n".join(["group,image,caption,score", *rows]).encode())
+    assert "](#by-tag)" not in text(app(MATCHING, set="upload/plain.csv"))
+
+
 def of_groups(test):
     """The table of the groups, where there is one."""
     return next((each.value for each in test.dataframe if {"id", "margin"} <= {*each.value.columns}), None)

@@ -827,9 +827,7 @@ def test_unknown_names_in_an_address_are_said_in_one_line_each(app):
     test = app(GROUPS, set=SET, tag="relation: abvoe", group="left-right/test/9999")
     said = [warning.value.replace("\\", "") for warning in test.warning]
     assert len(said) == 2 and said[0].startswith("Unknown tag 'relation: abvoe'")
-    assert said[1] == (
-        "Unknown group 'left-right/test/9999'; choose one of 300 in the field “open by id”."
-    )
+    assert said[1] == ("Unknown group 'left-right/test/9999'; choose one of 300 in the field “open by id”.")
     (field,) = (box for box in test.selectbox if box.key == "group")
     assert field.placeholder == "open by id"  # its label is hidden in the gallery
 

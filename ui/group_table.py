@@ -22,7 +22,7 @@ PER_PAGE = 5000  # rows that a browser gets at once
 _ROW, _HEAD, _MOST_HEIGHT = 35, 38, 500  # pixels; a higher table scrolls by itself
 # Cells of a table whose numbers are written here, as the browser has a hyphen for a minus: more take half a second.
 _MOST_WRITTEN = 30_000
-# The widest columns of text, in pixels. Beside tags captions take less: they pushed the second tag out of sight on laptops.
+# The widest columns of text, in pixels. Beside tags captions take less: they pushed the second tag out of sight.
 _MOST_ID, _MOST_CAPTIONS, _CAPTIONS_BESIDE_TAGS, _MOST_TAG = 170, 260, 170, 250
 _DIGITS = (2, 6)  # decimals of margins and totals, at least and at most
 _TOTALS = {

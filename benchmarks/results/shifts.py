@@ -386,13 +386,13 @@ def _summary(found: Mapping[tuple[str, str, str], Line]) -> str:
     gains = {name: float(np.mean(line.after)) - line.before[0] for name, line in cells.items()}
     ends = (max(gains, key=gains.__getitem__), min(gains, key=gains.__getitem__))
     most, least = (f"{name} {_spread(cells[name])}".replace("*", "") for name in ends)
-    said = (
-        f"{FIRST_MODELS[0].removeprefix('builtin/')} in short: of {len(cells)} cells, {len(MIDDLE) - 1} shifts of {len(FIRST_SETS)} sets, {marks.count('**')} end above the "
+    return (
+        f"{FIRST_MODELS[0].removeprefix('builtin/')} in short: "
+        f"of {len(cells)} cells, {len(MIDDLE) - 1} shifts of {len(FIRST_SETS)} sets, {marks.count('**')} end above the "
         f"95 % interval of the value before in every seed and {marks.count('*')} below it; of the "
         f"others at least one seed ends inside. Largest gain: {most}; largest loss: {least} (mean ± standard deviation "
         "over seeds; chance is 50, on relations-1x4 25)."
     )
-    return said
 
 
 def _spread(line: Line | None) -> str:

@@ -131,7 +131,7 @@ class ScoreFile:
 
     def _contents(self) -> str:
         """What there is to see beside the scores, a sentence."""
-        if self._only_names_captions():
+        if self.captions is not None and self._only_names_captions():
             return _NAMES_ALONE.format(str(self.captions[0, 0]))
         return _CONTENTS[self.captions is not None]
 
