@@ -14,6 +14,12 @@
   Storage.prototype.getItem = function (key) {
     return String(key).startsWith("stSidebarCollapsed-") && phone.matches ? "true" : stored.call(this, key);
   };
+  // Some parts of a page are others in a narrow window, of which the server knows nothing: it is told before the app
+  // connects (`ui/visitor.py`).
+  const narrow = matchMedia("(max-width: 640px)");
+  const tellWidth = () => { document.cookie = `crossmatch_narrow=${Number(narrow.matches)}; path=/; SameSite=Lax`; };
+  narrow.addEventListener("change", tellWidth);
+  tellWidth();
   // A name that its field or its line in a list cuts short is whole in a tooltip.
   const name = event => {
     const place = event.target.closest?.('.react-aria-ComboBox, [role="option"]');
@@ -71,7 +77,6 @@
       if (finger?.moved && event.target.closest?.('[data-testid="stDataFrame"]')) event.stopImmediatePropagation();
     }, {capture: true, passive: true});
   // On a phone a line above a table says that it goes on: not of one that is no wider than its frame.
-  const narrow = matchMedia("(max-width: 640px)");
   const hints = () => {
     for (const hint of document.querySelectorAll(".cm-swipe")) {
       const table = hint.closest(".stElementContainer")?.nextElementSibling?.querySelector(".dvn-scroller");

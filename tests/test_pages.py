@@ -1122,14 +1122,19 @@ def test_on_a_phone_the_gallery_is_compact_until_its_visitor_chooses_otherwise(a
     assert not app(GROUPS, set="scenes/left-right", compact="false").toggle(key="compact").value
 
 
-def test_a_browser_that_calls_itself_mobile_is_a_phone_s(monkeypatch):
+def test_a_browser_that_calls_itself_mobile_or_has_a_narrow_window_is_a_phone_s(monkeypatch):
+    """A narrow window of a browser that does not call itself mobile had a laptop's figures, 15 pixels to a row."""
     from ui import visitor
 
-    for agent, phone in (
-        ("Mozilla/5.0 (iPhone) Mobile/15E148 Safari", True),
-        ("Mozilla/5.0 (X11) Chrome", False),
+    for agent, narrow, phone in (
+        ("Mozilla/5.0 (iPhone) Mobile/15E148 Safari", {}, True),
+        ("Mozilla/5.0 (iPhone) Mobile/15E148 Safari", {"crossmatch_narrow": "0"}, True),
+        ("Mozilla/5.0 (X11) Chrome", {}, False),
+        ("Mozilla/5.0 (X11) Chrome", {"crossmatch_narrow": "0"}, False),
+        ("Mozilla/5.0 (X11) Chrome", {"crossmatch_narrow": "1"}, True),
     ):
-        monkeypatch.setattr(visitor.st, "context", SimpleNamespace(headers={"User-Agent": agent}))
+        context = SimpleNamespace(headers={"User-Agent": agent}, cookies=narrow)
+        monkeypatch.setattr(visitor.st, "context", context)
         assert visitor.on_phone() == phone
 
 

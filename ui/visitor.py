@@ -19,6 +19,7 @@ from core.runs.store import Run, RunStore
 # Two tabs that start a run at the same instant are admitted one after the other.
 _admission = threading.RLock()
 _COOKIE = "_streamlit_xsrf"  # Streamlit sets it in every browser; it lives as long as the browser is open
+_NARROW = "crossmatch_narrow"
 
 
 def owner() -> str | None:
@@ -50,8 +51,10 @@ def address() -> str | None:
 
 
 def on_phone() -> bool:
-    """Whether the browser says that it is a phone's: of how wide a window is the server knows nothing."""
-    return "Mobi" in str(st.context.headers.get("User-Agent", ""))
+    """Whether the page is for a phone: the browser says that it is one's, or its window was as narrow when the page was
+    loaded (.streamlit/start.js tells so by a cookie)."""
+    is_mobile = "Mobi" in str(st.context.headers.get("User-Agent", ""))
+    return is_mobile or st.context.cookies.get(_NARROW) == "1"
 
 
 class VisitorStore(RunStore):
