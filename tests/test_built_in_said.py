@@ -24,7 +24,10 @@ CLIP = "builtin/clip is a small model of CLIP's kind, trained here on rendered s
             "builtin/blip-itm is a small model of BLIP's kind, trained here on rendered scenes only; it is not "
             "Salesforce's BLIP.",
         ),
-        ("builtin/blind-lm", "builtin/blind-lm is a small model, trained here on rendered scenes only."),
+        (
+            "builtin/blind-lm",
+            "builtin/blind-lm is a small language model, trained here on the captions of rendered scenes only.",
+        ),
         ("openai/clip-vit-base-patch32", ""),
         ("run/3f2a", ""),
     ],

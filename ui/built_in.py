@@ -29,6 +29,6 @@ def built_in_said(model: str) -> str:
     name = found[2]
     kind = next((of for start, of in _KINDS.items() if name.startswith(start)), None)
     trained = "trained here on rendered scenes only"
-    if kind is None:
-        return f"{found[1]} is a small model, {trained}."
+    if kind is None:  # it sees no image
+        return f"{found[1]} is a small language model, trained here on the captions of rendered scenes only."
     return f"{found[1]} is a small model of {kind[0]}'s kind, {trained}; it is not {kind[1]}."
