@@ -51,7 +51,7 @@ GALLERY_FIELDS = {
     MARGINS: "",
     "sort": next(iter(group_filters.ORDERS)),
     "page": 1,
-    "compact": False,  # on a phone True
+    "compact": False,
     "layout": CARDS,
     "file_layout": TABLE,
 }
@@ -195,9 +195,7 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
         ui.pick_group(list(evaluation.ids), warn=False, label_visibility="collapsed", width=260)
         pictures = has_pictures(groups[0])
         as_table = choose_layout(pictures) == TABLE
-        compact = (
-            pictures and not as_table and st.toggle("Compact", on_phone(), key="compact", bind="query-params")
-        )
+        compact = pictures and not as_table and st.toggle("Compact", key="compact", bind="query-params")
     indices, active = chosen.indices(groups, evaluation), chosen.described(groups)
     first_page_of_others(selection, chosen)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="gallery-count"):
@@ -216,7 +214,8 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
         st.button("Clear filters", on_click=clear_filters, icon=":material/close:")
         export_groups(selection, evaluation, export)
         return
-    per_page = ROWS if as_table else PER_PAGE * (2 if compact and not on_phone() else 1)
+    in_page = PER_PAGE // 2 if on_phone() else PER_PAGE  # twelve are 4,900 pixels of a phone
+    per_page = ROWS if as_table else in_page * (2 if compact else 1)
     count = -(-len(indices) // per_page)
     if "page" not in st.session_state:  # of the address, not of filters that have just left fewer
         warn_number("page", "Page", 1, count, whole=True)
@@ -657,7 +656,7 @@ def page(selection: ui.Selection) -> None:
     ids = list(evaluation.ids)
     group = asked_group()
     if group in ids:
-        ui.keep_in_address({**GALLERY_FIELDS, "compact": on_phone()})
+        ui.keep_in_address(GALLERY_FIELDS)
         keep_filters_of_link(evaluation)
         detail(selection, evaluation, ids.index(group))
     else:
