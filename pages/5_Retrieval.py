@@ -48,6 +48,10 @@ LEADS = {  # of the other views
     TRAIN: f"Teach a model which attribute belongs to which object, in one of the ways of {_OF_COLA}.",
 }
 _CHOSEN = f"{PROTOCOL_BASE}. Chosen by this page: builtin/clip never read sizes or materials, and this query names one."
+QUESTIONS = (
+    "Questions: queries for one colour and shape are one question, as in “What training changes”. Intervals over "
+    "queries take each wording as a question of its own."
+)
 KINDS = ("adapt",)  # of the runs that this page shows
 THIS = "pages/5_Retrieval.py"
 SHOWN = (8, 16, 32)
@@ -404,8 +408,11 @@ def measured(subset: part.RetrievalSubset, models: Sequence[str]) -> None:
         with column:
             result = RetrievalEvaluation.of(subset, part.whole_scores(subset, model))
             st.markdown(f"**{escape_markdown(in_words(model))}**")
-            for line in part.metric_lines(result, metric) or ["This set has no lists for this metric."]:
+            lines = part.metric_lines(result, metric, subset.phrases)
+            for line in lines or ["This set has no lists for this metric."]:
                 st.caption(escape_markdown(ui.unbroken(line)))
+    if subset.phrases is not None:
+        st.caption(QUESTIONS)
 
 
 # ---- adapt

@@ -295,7 +295,7 @@ def test_a_verdict_that_the_shortest_training_contradicts_says_so(test_set, wors
 def test_a_strategys_interval_is_over_questions_and_its_mean_over_queries(test_set):
     """Two questions of 3 and 1 wordings: their weighted values have the mean of all four queries."""
     questions = cola_verdict.Clusters("question", np.array([0, 0, 1, 0]))
-    found = cola_verdict.by_question(np.array([[0.2, 0.4, 0.9, 0.6]]), questions)
+    found = cola_verdict._by_question(np.array([[0.2, 0.4, 0.9, 0.6]]), questions)
     assert found.tolist() == [pytest.approx([1.2 / 2, 0.9 / 2])] and found.mean() == pytest.approx(2.1 / 4)
 
 
@@ -452,3 +452,26 @@ def test_the_page_says_what_validation_and_crepe_hold():
     assert shown <= asked
     (pairs,) = {len(run.after["crepe"]) for *_, run in cola.written_runs()}
     assert f"“crepe” is {pairs} pairs" in said and f"after {cola.PROTOCOL['patience']} epochs" in said
+
+
+def test_what_the_highest_is_ahead_by_is_the_paired_difference_of_the_written_runs():
+    """Two intervals that overlap were told as the answer. Differences by hand, from each run's own mean; those that are
+    a claim's, too, have its interval."""
+    found = cola_verdict.ahead(written_lengths(), 3)
+    shipped = json.loads(cola.VERDICT.read_text(encoding="utf-8"))
+    assert shipped["ahead"] == found and found["first"] == "mm-pred"
+    longest = written_lengths()[-1]
+    mean = {name: np.mean([r.after["cola_map"].mean() for r in longest.of(name)]) for name in STRATEGIES}
+    mean["base"] = longest.runs[0].before["cola_map"].mean()
+    for other in found["others"]:
+        assert other["difference"] == pytest.approx(mean["mm-pred"] - mean[other["second"]], abs=2e-3)
+    order = sorted({*mean} - {"mm-pred"}, key=lambda name: -mean[name])
+    assert [other["second"] for other in found["others"]] == order
+    claims = {
+        c["second"]: c
+        for c in shipped["claims"]
+        if (c["first"], c["measure"]) == ("mm-pred", found["measure"])
+    }
+    for other in found["others"]:
+        if claim := claims.get(other["second"]):
+            assert (other["low"], other["high"]) == (claim["low"], claim["high"])

@@ -35,7 +35,7 @@ from core.figures.shared_words import (
 )
 from core.figures.text import _part_text, escape_markdown
 from core.groups import ImageRef
-from core.metrics.retrieval import COLA_MAP, METRICS, RetrievalEvaluation
+from core.metrics.retrieval import COLA_MAP, METRICS, RetrievalEvaluation, _questions_of
 from core.metrics.statistics import Comparison
 from core.runs.store import Run, RunStore
 from core.scoring.cache import ScoreCache
@@ -373,14 +373,19 @@ def _shared_words(share: SharedWords, everything: int | None) -> str:
     return ", ".join(share.words) + (", on one object" if share.right else apart)
 
 
-def metric_lines(found: RetrievalEvaluation, metric: str) -> list[str]:
-    """One line for every part of the queries: value, interval, chance, ties, skipped."""
-    spec, lines = METRICS[metric], []
+def metric_lines(found: RetrievalEvaluation, metric: str, phrases: Sequence[Any] | None = None) -> list[str]:
+    """One line for every part of the queries: value, interval, chance, ties, skipped. phrases : what each query asks
+    for; queries for one colour and shape are then one question, as in the table of all strategies."""
+    spec, lines, parts = METRICS[metric], [], found.parts()
     unit = " %" if spec.unit == "percent" else ""
+    questions = None if phrases is None else _questions_of(phrases)
     for part, value in found.metrics().get(metric, {}).items():
-        e = value.estimate
+        e, over = value.estimate, "queries"
+        by = questions and found._over_questions(metric, parts[part], questions)
+        if by:
+            e, over = e._replace(low=by.low, high=by.high), "questions"
         lines.append(
-            f"{_part_text(part)}: {_pct(e.value)}{unit} (95 % interval {_pct(e.low)}–{_pct(e.high)}), "
+            f"{_part_text(part)}: {_pct(e.value)}{unit} (95 % interval over {over} {_pct(e.low)}–{_pct(e.high)}), "
             f"chance {_pct(e.chance)}{unit}, {value.queries} queries, {value.skipped} skipped, {e.ties} tied"
         )
     return lines

@@ -33,8 +33,8 @@ from benchmarks.results.cola_verdict import (
     WORDS,
     Length,
     MeasuredRun,
+    ahead,
     by_part,
-    by_question,
     interval_text,
     outcomes_of,
     query_clusters,
@@ -49,7 +49,7 @@ from core.cola.forgetting import cost_table, unadapted_sets
 from core.cola.rates import _RateTrial, find_rate
 from core.cola.run import StrategyRun
 from core.cola.tasks import IMAGES
-from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP
+from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP, _over_questions
 from core.metrics.statistics import Comparison, Estimate
 from core.papers._table_rows import TableLine
 from core.runs.engine import PlannedRun, ThisMachine, run_all
@@ -213,6 +213,7 @@ def write_verdict(store: RunStore) -> dict[str, Any]:
         "claims": verdicts(lengths, max((line.seeds or 0 for line in lines), default=0)),
     }
     record["history"] = _history(record["claims"])
+    record["ahead"] = ahead(lengths, max((line.seeds or 0 for line in lines), default=0))
     VERDICT.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     frames = {each: _frame(runs, each) for each, runs in zip(epochs, every, strict=True) if runs}
     longer = [found for each, found in frames.items() if each != epochs[0]]
@@ -521,12 +522,10 @@ def _means(sides: Sequence[Mapping[str, np.ndarray]]) -> list[str]:
 def _together(sides: Sequence[Mapping[str, np.ndarray]], measure: str) -> Estimate:
     """A strategy's mean with its interval over seeds and queries or groups, from the seeds' outcomes by part."""
     values = np.stack([side[measure] for side in sides]) / 100
-    # An average precision is a mean of far more answers than one; whether a group is right is one answer.
-    parts = 1 if measure in GROUP_RESULTS else 1000
     kept = np.asarray(np.isfinite(values).all(axis=0))
-    questions = None if measure in GROUP_RESULTS else query_clusters().select(kept)
-    of = values[:, kept] if questions is None else by_question(values[:, kept], questions)
-    return Estimate.over_seeds(of, 0.0, parts)
+    if measure in GROUP_RESULTS:
+        return Estimate.over_seeds(values[:, kept], 0.0)
+    return _over_questions(values[:, kept], query_clusters().select(kept))
 
 
 def _chance(measured: pd.DataFrame, measure: str) -> float:

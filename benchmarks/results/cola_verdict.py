@@ -22,7 +22,7 @@ import numpy as np
 
 from core.cola.table import BASE
 from core.metrics.groups import IMAGE_SCORE, chance
-from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP, RetrievalEvaluation
+from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP, RetrievalEvaluation, _by_question, _questions_of
 from core.metrics.statistics import Clusters, Comparison, estimate
 from core.scenes.retrieval import load_retrieval
 from core.scenes.world import HELD_OUT_COMBINATIONS
@@ -154,6 +154,36 @@ def verdicts(lengths: Sequence[Length], seeds: int) -> list[dict[str, Any]]:
     return [_verdict(claim, measured, usual) for claim in CLAIMS]
 
 
+def ahead(lengths: Sequence[Length], seeds: int, measure: str = _ALL) -> dict[str, Any] | None:
+    """By how much the highest strategy of the longest training is ahead of every other one and of the model before, the
+    next one first: paired differences in points, means over seeds, with intervals over seeds and questions and p after
+    Holm's correction. None where fewer than two are trained. That overlapping intervals do not differ is no test.
+    """
+    measured = _Measured(lengths, seeds)
+    outcomes = measured.outcomes[-1]
+    names = [name for name in STRATEGIES if len(lengths[-1].of(name)) >= seeds]
+    if len(names) < 2:
+        return None
+    sides = {name: _values(outcomes[name], measure, sorted(outcomes[names[0]])) for name in (*names, BASE)}
+    kept = np.isfinite(np.stack([*sides.values()])).all(axis=(0, 1))
+    order = sorted(sides, key=lambda name: -sides[name][:, kept].mean())
+    first, *others = order
+    if first == BASE:
+        return None
+    clusters = query_clusters().select(kept)
+    whole = Comparison.holm(
+        {n: Comparison.over_seeds(sides[n][:, kept], sides[first][:, kept], clusters) for n in others}
+    )
+    found = []
+    for name, each in whole.items():
+        by = each.clustered or each
+        numbers = {"difference": each.difference, "low": by.low, "high": by.high}
+        found.append(
+            {"second": name, **{n: round(v, 3) for n, v in numbers.items()}, "p": round(by.p_holm, 6)}
+        )
+    return {"measure": measure, "epochs": lengths[-1].epochs, "seeds": seeds, "first": first, "others": found}
+
+
 class _Measured:
     """What there is to decide claims with: runs by length, and the outcomes of each."""
 
@@ -228,15 +258,7 @@ def by_part(outcomes: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 @cache
 def query_clusters() -> Clusters:
     """The test queries (q,) by what they ask for: one colour, or any, and one shape, said in up to nine ways."""
-    asked = [(phrase.colour or "", phrase.shape or "") for phrase in load_retrieval("test").phrases]
-    return Clusters("colour and shape", np.unique(asked, axis=0, return_inverse=True)[1].ravel())
-
-
-def by_question(values: np.ndarray, questions: Clusters) -> np.ndarray:
-    """Outcomes (seeds, queries) as those of questions (seeds, questions), weighted so that the mean is the same."""
-    count = int(questions.labels.max()) + 1
-    sums = np.stack([np.bincount(questions.labels, row, minlength=count) for row in values])
-    return sums * (count / values.shape[1])
+    return _questions_of(load_retrieval("test").phrases)
 
 
 @cache
@@ -391,7 +413,7 @@ def _difference_of(
         clusters = None if measure in GROUP_RESULTS else query_clusters().select(kept)
         before, after = second[:, kept], first[:, kept]
         if clusters is not None and not cautious:
-            before, after, clusters = by_question(before, clusters), by_question(after, clusters), None
+            before, after, clusters = _by_question(before, clusters), _by_question(after, clusters), None
         whole = Comparison.over_seeds(before, after, clusters)
         ends = whole.clustered or whole
         numbers = {"difference": whole.difference, "low": ends.low, "high": ends.high}

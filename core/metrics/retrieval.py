@@ -5,7 +5,7 @@ A tie never favours the relevant image: among equal scores the irrelevant ones a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from array_api_compat import array_namespace, device
 from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
 from core.base.text import counted
-from core.metrics.statistics import Estimate
+from core.metrics.statistics import Clusters, Estimate
 
 _BLOCK = 1024  # queries that are ranked at a time
 
@@ -152,6 +152,28 @@ METRICS: dict[str, _RetrievalMetric] = {
 }  # fmt: skip
 
 
+def _questions_of(phrases: Sequence[Any]) -> Clusters:
+    """Queries (q,) by what they ask for: one colour, or any, and one shape, said in up to nine ways."""
+    asked = [(phrase.colour or "", phrase.shape or "") for phrase in phrases]
+    return Clusters("colour and shape", np.unique(asked, axis=0, return_inverse=True)[1].ravel())
+
+
+def _by_question(values: np.ndarray, questions: Clusters) -> np.ndarray:
+    """Outcomes (seeds, queries) as those of questions (seeds, questions), weighted so that the mean is the same."""
+    count = int(questions.labels.max()) + 1
+    sums = np.stack([np.bincount(questions.labels, row, minlength=count) for row in values])
+    return sums * (count / values.shape[1])
+
+
+def _over_questions(values: np.ndarray, questions: Clusters | None) -> Estimate:
+    """The mean of average precisions 0 to 1 (seeds, queries) in percent, with its interval over seeds and questions.
+
+    questions : of these queries; None: each is one. Its chance level is not known here.
+    """
+    of = values if questions is None else _by_question(values, questions)
+    return Estimate.over_seeds(of, 0.0, 1000)  # a precision is a mean of far more answers than one
+
+
 class QueryPartResult(NamedTuple):
     """One metric over some queries: percent (or ranks), 95 % bootstrap interval over queries, chance, ties.
 
@@ -237,6 +259,17 @@ class RetrievalEvaluation:
         return QueryPartResult(
             Estimate(value, low, high, chance, ties), int(kept.sum()), int(mask.sum() - kept.sum())
         )
+
+    def _over_questions(self, metric: str, mask: np.ndarray, questions: Clusters) -> Estimate | None:
+        """`_over_questions` of the average precisions of a mask's queries; None of another metric, or of one question
+        alone, whose wordings say nothing of other questions."""
+        values = self.values(metric)
+        if values is None or METRICS[metric].value != "precision":
+            return None
+        kept = np.flatnonzero(mask & np.isfinite(values))
+        if len(np.unique(questions.labels[kept])) < 2:
+            return None
+        return _over_questions(values[None, kept], questions.select(kept))
 
     def metrics(self) -> dict[str, dict[str, QueryPartResult]]:
         """Every metric that the set allows, over every part: metric -> part -> value."""
