@@ -21,14 +21,14 @@ LEAD = (  # one line of a laptop and two of a phone, whose figure has the height
 # As the page shows them and as the address has them; `ui.old_links` has what they were called before.
 ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = DEBIAS_VIEWS
 _FIELD = "view-on-a-phone"
-_ASKS = {  # what a view is for, where it is one line of a phone's field
-    ALPHA: "what does it gain?",
-    PRIOR: "which captions are likely?",
-    BLIND: "is text alone enough?",
-    WORDS: "where does the image count?",
-    SAMPLES: "how many for a prior?",
-    RETRIEVAL: "among all captions",
-    TRAINSET: "as seen in training",
+_ASKS = {  # a view as one line of a phone's field, whole at 390 pixels beside its number and both arrows
+    ALPHA: "What does alpha gain?",
+    PRIOR: "Which captions are common?",
+    BLIND: "Is text alone enough?",
+    WORDS: "Where does the image count?",
+    SAMPLES: "How many images needed?",
+    RETRIEVAL: "Retrieval: all captions",
+    TRAINSET: "On its training set",
 }
 
 
@@ -50,7 +50,7 @@ def views_or_field(views: list[str]) -> str:
         st.selectbox(
             "View",
             views,
-            format_func=lambda name: f"{views.index(name) + 1}/{len(views)} {name}: {_ASKS[name]}",
+            format_func=lambda name: f"{views.index(name) + 1}/{len(views)} {_ASKS[name]}",
             key=_FIELD,
             on_change=lambda: st.session_state.update(view=st.session_state[_FIELD]),
             label_visibility="collapsed",

@@ -449,9 +449,7 @@ def test_the_field_of_views_that_a_phone_has_opens_what_the_buttons_open(app):
     """Seven buttons took two lines of a phone's first screen, which had no room for what the slider gives."""
     test = app()
     field = test.selectbox(key="view-on-a-phone")
-    assert (
-        field.value == "Move alpha" and field.options[1] == "2/7 Language prior: which captions are likely?"
-    )
+    assert field.value == "Move alpha" and field.options[1] == "2/7 Which captions are common?"
     fine(field.set_value("Language prior").run())
     assert "How likely the captions are as text" in text(test)
     assert test.query_params["view"] in ("Language prior", ["Language prior"])
@@ -1134,13 +1132,20 @@ def test_the_key_of_the_figure_names_star_and_chance_line_only_where_they_are_dr
     assert "dotted: chance." in said and "↓" not in said
 
 
-@pytest.mark.parametrize(("shape", "says"), [
-    ((2, 2), "ImageScore and GroupMatch are flat: alpha takes one number off a whole column."),
-    ((2, 3), "ImageScore is flat: alpha takes one number off a whole column."),  # a matching leaves one out
-    ((1, 2), ""),
+_COLUMN = "flat: α takes one number off a whole column"
+
+
+@pytest.mark.parametrize(("shape", "drawn", "says"), [
+    ((2, 2), ["text_score", "image_score", "group_match"],
+     f"ImageScore and GroupMatch stay {_COLUMN}, and every matching uses each column once."),
+    ((2, 2), ["text_score", "group_match"], f"GroupMatch stays {_COLUMN}, and every matching uses each column once."),
+    ((2, 3), ["text_score", "image_score", "group_match"],  # a matching leaves one out
+     f"ImageScore stays {_COLUMN}, whose images keep their order."),
+    ((2, 2), ["text_score"], ""),
+    ((1, 2), ["text_score"], ""),
 ])  # fmt: skip
-def test_right_below_the_figure_stands_why_metrics_are_flat(shape, says):
-    """The reason stood two screens down, folded."""
+def test_right_below_the_figure_stands_why_drawn_metrics_are_flat(shape, drawn, says):
+    """The reason stood two screens down, folded, and then in a tip."""
     m, k = shape
     rng = np.random.default_rng(1)
     study = AlphaStudy(
@@ -1149,13 +1154,20 @@ def test_right_below_the_figure_stands_why_metrics_are_flat(shape, says):
         np.tile(range(m), (20, 1)),
         [*map(str, range(20))],
     )
-    _, said = debias_alpha._drawn(study, "text_score")
-    assert said.endswith(says) and ("flat" in said) == bool(says)
+    assert debias_alpha._why_flat(study, drawn) == says
     curves = debias_alpha._curve_data(study, "text_score").y  # measured, all that is said to be flat is
-    labels = {METRICS[name].label for name, values in curves.items() if np.ptp(values) == 0}
-    assert {label for label in labels if m > 1} == {
-        each for each in ("ImageScore", "GroupMatch") if each in says
-    }
+    still = {METRICS[name].label for name in drawn if np.ptp(curves[name]) == 0}
+    assert still == {each for each in ("ImageScore", "GroupMatch") if each in says}
+
+
+def test_every_drawn_curve_has_its_own_chance_level_in_the_key():
+    """Two curves had one “chance 3.7 %”, which was TextScore's. Of 2×2 by hand: 1/4, 1/2."""
+    said, _ = debias_alpha._drawn(no_gain(), "text_score", [])
+    assert said.count("Chance: TextScore ") == 1 and "GroupMatch" not in said
+    scores, prior = np.zeros((20, 2, 2)), np.zeros((20, 2))
+    study = AlphaStudy(scores, prior, np.tile(range(2), (20, 1)), [*map(str, range(20))])
+    said, _ = debias_alpha._drawn(study, "text_score", ["group_match"])
+    assert said.endswith(" Chance: TextScore 25.0 %, GroupMatch 50.0 %.")
 
 
 def test_a_file_is_named_once_where_the_images_of_its_prior_were_not_measured():

@@ -1419,8 +1419,8 @@ def test_the_mean_of_all_queries_has_the_same_interval_where_one_asks_and_in_the
     base = rows[(rows["strategy"] == "base") & (rows["metric"] == "cola_map")].set_index("part")
     test = app(PAGE, images="500", measure="true")
     said = text(test).replace("\xa0", " ").replace("\\", "")
-    for part in ("all", "seen", "unseen"):
-        row = base.loc[part]
+    for name in ("all", "seen", "unseen"):
+        row = base.loc[name]
         ends = f"{row['mean_low']:.1f}–{row['mean_high']:.1f}"
-        assert f"{part}: {row['value']:.1f} % (95 % interval over questions {ends})" in said, part
+        assert f"{name}: {row['value']:.1f} % (95 % interval over questions {ends})" in said, name
     assert "queries for one colour and shape are one question" in said

@@ -81,7 +81,7 @@ def test_the_chosen_metric_stands_out_and_its_highest_point_is_named_on_its_curv
     assert others and all(o.line.width <= 2 < 3 < chosen.line.width and o.opacity < 1 for o in others)
     (star,) = [trace for trace in traces.values() if trace.mode == "markers+text"]
     assert (star.x[0], star.y[0]) == (exact._written, exact.value)
-    assert star.text[1] == f"<b>{exact.value:.1f} % at α = {exact.alpha:.3f}</b>"
+    assert star.text[1] == f"{exact.value:.1f} % (tuned)"  # not to be quoted, so not bold
     flat = found._replace(y={**found.y, "text_score": np.full(3, 50.0)}, peak=(0.5, 50.0))
     at_zero = found._replace(
         peak=(0.0, exact.value)

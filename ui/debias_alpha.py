@@ -30,7 +30,7 @@ from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import Group, GroupSet, _pairs_said
 from core.metrics.group_metrics import GroupData
-from core.metrics.groups import GROUP_MATCH, METRICS, TEXT_SCORE, metrics_of_shape
+from core.metrics.groups import GROUP_MATCH, IMAGE_SCORE, METRICS, TEXT_SCORE, metrics_of_shape
 from core.metrics.statistics import _SETS, Comparison
 from ui.cached import cached_on
 from ui.chart_clicks import clicked_point
@@ -70,6 +70,7 @@ from ui.selection import (
     warn_unknown_group,
 )
 from ui.uploads import PREFIX, is_upload
+from ui.visitor import on_phone
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -150,8 +151,15 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     figure = _curve_figure(study, metric)
     with drawn:
         _curve_section(study, figure, alpha, metric, others)
-        said, more = _drawn(study, metric)
+        said, more = _drawn(study, metric, others)
         st.container(key="alpha-key").caption(unbroken(said), help=unbroken(more))
+        if (flat := _why_flat(study, [metric, *others])) and not on_phone():
+            st.container(key="alpha-flat").caption(unbroken(flat))
+    if flat and on_phone():  # whose slider has its sentence on the first screen
+        notes.caption(unbroken(flat))
+    if on_phone() and _is_of_a_built_in_set():  # beside the verdict it took the slider's line
+        with notes:
+            _offer_retrieval(_gain_here(study, metric))
     best = study.best(metric)
     if edge := _edge_text(best.value, best.intervals):
         notes.caption(unbroken(edge))
@@ -201,11 +209,18 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
                 ends = study.validated(metric)._ends(
                     chance=study._chance(metric)
                 )  # the metric is named above
-                st.caption(unbroken(ends), width="content")
+                pair, end, level = ends.partition("; ")
+                st.markdown(unbroken(f"**{pair}**{end}{level}"), width="content")  # what may be quoted
         if is_built_in and elsewhere:  # of a file it says nothing where it helps
             _offer_gain()
-        if is_built_in:
-            _offer_retrieval(0.0 if elsewhere else found.gain.difference)
+        if is_built_in and not on_phone():
+            _offer_retrieval(_gain_here(study, metric))
+
+
+def _gain_here(study: AlphaStudy, metric: str) -> float:
+    """What alpha gains on these groups in points; 0 where it is not known to help."""
+    found = study.verdict(metric)
+    return found.gain.difference if found.helps or found.probably else 0.0
 
 
 def _reasons(study: AlphaStudy, metric: str) -> None:
@@ -430,9 +445,9 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     return unbroken(f"α = {_short(alpha)}, {whole}: {label} {value}; {changed}.")
 
 
-def _drawn(study: AlphaStudy, metric: str) -> tuple[str, str]:
-    """What the figure's band, line, star and strip are, of those that it has, in a line of a phone; and what can be
-    pressed, and why some metrics are flat, for the tip beside it."""
+def _drawn(study: AlphaStudy, metric: str, others: Sequence[str] = ()) -> tuple[str, str]:
+    """What the figure's band, line, star and strip are, of those that it has, and the chance level of every curve that
+    is drawn; and what can be pressed, for the tip beside it. others : metrics drawn beside the chosen one."""
     data = _curve_data(study, metric)
     dotted = "dotted: chance" if figures._chance_is_on_axis(data) else "↓: below"
     best = ""
@@ -442,16 +457,20 @@ def _drawn(study: AlphaStudy, metric: str) -> tuple[str, str]:
         best = " Strip: best α here."
     more = " “Curves” draws other metrics, too." * (len(data.y) > 1)
     press = f"Press the figure to move α; beside it, or near an end, for α = 0 or 1.{more}"
-    return f"Band: 95 % interval; {dotted}.{best}", f"{press}{_why_flat(study, data)}"
+    levels = ", ".join(f"{METRICS[name].label} {_pct(study._chance(name))} %" for name in (metric, *others))
+    return f"Band: 95 % interval; {dotted}.{best} Chance: {levels}.", press
 
 
-def _why_flat(study: AlphaStudy, data: figures._AlphaData) -> str:
-    """Why alpha leaves metrics of the figure as they are, whatever the prior; "" where it moves all."""
-    flat = [METRICS[name].label for name in data.y if not METRICS[name].alpha.moves(*study.shape)]
-    if not flat:
+def _why_flat(study: AlphaStudy, drawn: Sequence[str]) -> str:
+    """Why alpha leaves metrics of the figure as they are, whatever the prior; "" where it moves all that are drawn."""
+    names = [name for name in drawn if not METRICS[name].alpha.moves(*study.shape)]
+    if not names:
         return ""
-    are = "is" if len(flat) == 1 else "are"
-    return f" {' and '.join(flat)} {are} flat: alpha takes one number off a whole column."
+    stay = "stays" if len(names) == 1 else "stay"
+    said = f"{' and '.join(METRICS[name].label for name in names)} {stay} flat: α takes one number off a whole column"
+    if names == [IMAGE_SCORE]:
+        return f"{said}, whose images keep their order."
+    return f"{said}, and every matching uses each column once."
 
 
 def scenario_text(study: AlphaStudy) -> str:

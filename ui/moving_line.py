@@ -24,8 +24,10 @@ export default ({data, parentElement: host}) => {
   const chart = key => document.querySelector(`.st-key-${key} .svg-container`);
   // A figure's own text that it would strike through has a gap in it.
   const colours = (frame, area, x) => {
-    const boxes = [...frame.querySelectorAll('.textpoint text, .annotation text')]
-      .filter(text => text.closest('.annotation')?.style.opacity !== '0')
+    // As one that it would cover has: a mark with a text beside it.
+    const shown = '.textpoint text, .annotation text, .trace:has(.textpoint) .points path';
+    const boxes = [...frame.querySelectorAll(shown)]
+      .filter(text => text.style.opacity !== '0' && text.closest('.annotation')?.style.opacity !== '0')
       .map(text => text.getBoundingClientRect())
       .filter(box => box.left - data.width < x && x < box.right + data.width)
       .sort((a, b) => a.top - b.top);
@@ -46,7 +48,11 @@ export default ({data, parentElement: host}) => {
         const box = text.getBoundingClientRect();
         return x < box.left - 4 || box.right + 4 < x;
       }) ?? twins[0];
-      twins.forEach(text => { text.style.opacity = text === clear ? 1 : 0; });
+      twins.forEach(text => {
+        text.style.opacity = text === clear ? 1 : 0;
+        text.style.visibility = text === clear ? '' : 'hidden';  // nor read aloud twice
+        text.ariaHidden = text === clear ? null : 'true';
+      });
     }
   };
   const place = (key, share) => {

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.base.text import _pct
-from core.debiasing.curves import AlphaCurve, _alpha_text
+from core.debiasing.curves import AlphaCurve
 from core.debiasing.study import PriorStability
 from core.figures._margins import with_threshold_line
 from core.figures._style import (
@@ -163,7 +163,7 @@ def _mark_peak(figure: go.Figure, data: _AlphaData, height: int) -> None:
             "symbol": "star",
             "line": {"color": "white", "width": 1},
         },
-        text=["", f"<b>{_pct(value)} % at α = {_alpha_text(alpha)}</b>"],
+        text=["", f"{_pct(value)} % (tuned)"],
         textposition=f"middle {side}",
         name=f"{entry.label}: highest",
         hoverinfo="skip",
