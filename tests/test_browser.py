@@ -1643,7 +1643,7 @@ def test_on_a_laptop_the_pictures_before_and_after_training_have_their_marks_on_
     settle(page)
     for key in ("changed-before", "changed-mm-pred"):
         marks = page.evaluate(BOXES, f".st-key-{key} .cm-mark")
-        assert len(marks) == 6 and all(mark["bottom"] < 768 for mark in marks[:3])
+        assert len(marks) == 8 and all(mark["bottom"] < 768 for mark in marks[:3])
 
 
 def test_on_a_laptop_the_ladder_opens_on_its_verdict_and_its_figure(visit):

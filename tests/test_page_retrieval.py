@@ -1059,13 +1059,13 @@ def test_a_query_is_shown_before_and_after_training(app):
     said = text(page)
     strategy = page.segmented_control(key="changed_by").value
     for name in ("before", strategy):
-        assert f"{right(name, query)} of the first 6 show a green sphere" in said.replace("\xa0", " ")
+        assert f"{right(name, query)} of the first 8 show a green sphere" in said.replace("\xa0", " ")
         mean = np.mean([right(name, number) for number in range(len(found.queries))])
-        assert re.search(rf"\*\*{mean:.2f}\*\* (?:of the first 6|after)", said.replace("\xa0", " "))
+        assert re.search(rf"\*\*{mean:.2f}\*\* (?:of the first 8|after)", said.replace("\xa0", " "))
     assert html(page).count('class="cm-ranked"') == 12
     other = next(name for name in record["first"] if name not in ("before", strategy))
     fine(page.segmented_control(key="changed_by").set_value(other).run())
-    assert f"{right(other, query)} of the first 6 show a green sphere" in text(page).replace("\xa0", " ")
+    assert f"{right(other, query)} of the first 8 show a green sphere" in text(page).replace("\xa0", " ")
 
 
 def test_pictures_say_how_near_their_weights_are_to_the_table_s_and_which_strategies_have_none(app):
@@ -1180,7 +1180,7 @@ def test_a_query_in_own_words_is_scored_before_and_after_training(app):
     before, after = own_average_precision("mm-pred", words)
     for side, value in (("Before", before), ("After MM-Pred", after)):
         assert re.search(
-            rf"{side}: \d of the first 6 show {words}\*\*; average precision {value:.1f} % \(chance \d+\.\d %\)",
+            rf"{side}: \d of the first 8 show {words}\*\*; average precision {value:.1f} % \(chance \d+\.\d %\)",
             said,
         )
     shown = html(test).split('class="cm-cells"')[0]
@@ -1197,7 +1197,7 @@ def test_words_for_an_object_are_judged_before_and_after_training_and_any_other_
     test = app(PAGE, view="What training changes", changed_query="red cube", changed_by="Linear")
     said = text(test).replace("\xa0", " ")
     assert (
-        len(re.findall(r"\d of the first 6 show “red cube”\*\*; average precision [\d.]+ % \(chance", said))
+        len(re.findall(r"\d of the first 8 show “red cube”\*\*; average precision [\d.]+ % \(chance", said))
         == 2
     )
     assert "The set asks for this object as “a red block”" in said and "<b>red</b>" in html(test)
@@ -1226,7 +1226,7 @@ def test_of_words_that_nobody_can_judge_ranks_are_compared_and_no_scores_of_two_
         ranks = [1 + int((other > other[image]).sum()) for image in first]
         assert re.findall(rf"rank (\d+) {when} training", side) == [*map(str, ranks)]
     same = {*np.argsort(-before, kind="stable")[:6]} & {*np.argsort(-after, kind="stable")[:6]}
-    assert f"{len(same)} of the first 6 pictures are the same" in text(test)
+    assert f"{len(same)} of the first 8 pictures are the same" in text(test)
 
 
 def test_too_long_a_query_before_and_after_training_is_one_sentence_and_the_table_stays(open_page):
@@ -1272,7 +1272,7 @@ def test_visitors_of_an_open_server_may_ask_the_shipped_strategies(app, monkeypa
         test.selectbox(key="right").value == "builtin/cola/mm-adapter" and html(test).count('cm-list"') == 2
     )
     test = app(PAGE, view="What training changes", changed_query="a little red ball", changed_by="FT all")
-    assert len(re.findall(r"of the first 6 show a little red ball", text(test).replace("\xa0", " "))) == 2
+    assert len(re.findall(r"of the first 8 show a little red ball", text(test).replace("\xa0", " "))) == 2
 
 
 def test_the_last_query_in_own_words_goes_along_after_another_one_did(app):

@@ -32,7 +32,7 @@ from core.scoring.retrieval import RetrievalSubset, first_images
 
 OUT = RESULTS / "cola_rankings.json"
 MODELS = paths.assets() / "models" / "cola"
-SHOWN = 6  # pictures of a query
+SHOWN = 8  # pictures of a query, as many as the page's other view shows first
 SEED = 0
 
 
