@@ -1062,7 +1062,7 @@ def test_a_query_is_shown_before_and_after_training(app):
         assert f"{right(name, query)} of the first 8 show a green sphere" in said.replace("\xa0", " ")
         mean = np.mean([right(name, number) for number in range(len(found.queries))])
         assert re.search(rf"\*\*{mean:.2f}\*\* (?:of the first 8|after)", said.replace("\xa0", " "))
-    assert html(page).count('class="cm-ranked"') == 12
+    assert html(page).count('class="cm-ranked"') == 16
     other = next(name for name in record["first"] if name not in ("before", strategy))
     fine(page.segmented_control(key="changed_by").set_value(other).run())
     assert f"{right(other, query)} of the first 8 show a green sphere" in text(page).replace("\xa0", " ")
@@ -1184,8 +1184,8 @@ def test_a_query_in_own_words_is_scored_before_and_after_training(app):
             said,
         )
     shown = html(test).split('class="cm-cells"')[0]
-    assert shown.count('class="cm-ranked"') == 12
-    assert shown.count("✓ right") + shown.count("✗ wrong") == 12 and "<b>left of</b>" in shown
+    assert shown.count('class="cm-ranked"') == 16
+    assert shown.count("✓ right") + shown.count("✗ wrong") == 16 and "<b>left of</b>" in shown
     (box,) = [*test.info, *test.warning]
     assert "the first left of the second" in box.value.replace("\\", "")
     test.selectbox(key="changed_query").options.append(words)  # a browser sends words that are no option, too
