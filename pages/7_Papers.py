@@ -202,9 +202,13 @@ def runnable(name: str, way: Any) -> None:
         st.markdown(f"{told(name, record)}{found}{how}")
         with st.container(key="table-actions"):  # on a phone below all else
             st.fragment(acting, run_every=poll)(*asked, [plan])
-        figures = figures_of(name, seeds, plan, poll)
         counted_of = lines_counted(store, name)
-        paper_claims.each_claim(st.session_state["paper"], counted_of)
+        is_beside = has_figure(record) and paper_claims.has_claims(st.session_state["paper"])
+        with st.container(key="figure-beside-claims" if is_beside else None):  # on a laptop; see the style
+            with st.container():
+                figures = figures_of(name, seeds, plan, poll)
+            with st.container():
+                paper_claims.each_claim(st.session_state["paper"], counted_of)
         if counted_of is not None and st.session_state["paper"] not in table_html.PAPERS:
             with st.expander("How lines are counted"):  # of a paper it stands with its claims
                 paper_claims.how_counted(counted_of)

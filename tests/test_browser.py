@@ -1253,9 +1253,26 @@ def test_on_a_phone_what_papers_claim_is_three_lists_closed_below_their_counts_a
     fold.click()
     claim.wait_for()
     assert page.locator(".st-key-claims-different li strong").first.inner_text() == "The paper:"
-    page.set_viewport_size({"width": 1366, "height": 768})
+    page.set_viewport_size({"width": 1100, "height": 768})
     assert not fold.is_visible() and claim.is_visible()
     assert page.get_by_text("✓ 3 hold here").last.is_visible()
+
+
+@pytest.mark.parametrize("paper", ["Test-Time Matching", "Cola", "Language priors"])
+def test_on_a_laptop_what_holds_what_does_not_and_what_is_open_stand_beside_the_figure(visit, paper):
+    """They began 750 pixels down, below a paragraph and a figure of 15 rows. The way to them opens all three."""
+    page = visit(f"/Papers?{urlencode({'paper': paper})}", height=768)
+    page.locator(".js-plotly-plot .ytick text").last.wait_for()
+    settle(page)
+    heads = page.evaluate(BOXES, ".st-key-claims-below summary")
+    figure = page.locator(".st-key-papers-figure").bounding_box()
+    assert len(heads) == 3 and max(box["bottom"] for box in heads) < 768
+    assert min(box["left"] for box in heads) >= figure["x"] + figure["width"]
+    shown = page.locator(".st-key-claims-below li:visible")
+    assert shown.count() == page.locator(".st-key-claims-different li").count() > 0  # the others are closed
+    page.locator('a[href="#claims-here"]').click()
+    page.wait_for_function("!document.querySelector('.st-key-claims-below .cm-fold:not([open])')")
+    assert shown.count() == page.locator(".st-key-claims-below li").count()
 
 
 def test_on_a_phone_all_six_columns_of_a_papers_table_are_in_sight_and_its_picture_comes_first(visit):
@@ -1273,7 +1290,9 @@ def test_on_a_phone_all_six_columns_of_a_papers_table_are_in_sight_and_its_pictu
     served = page.locator(".cm-fits").first.locator("tr", has=page.get_by_text("Winoground, GPT-4.1"))
     assert served.locator("td:visible").count() == 3  # "not trained" once, not also of each gain
     figure = page.locator(".st-key-papers-figure").bounding_box()
-    assert figure["y"] < 420
+    # below the three closed lists of the paper's claims, which a reader had to look for
+    heads = page.evaluate(BOXES, ".st-key-claims-below summary")
+    assert len(heads) == 3 and max(box["bottom"] for box in heads) < figure["y"] < 560
     assert page.get_by_text("Test-time matching raises GroupMatch on").bounding_box()["y"] > figure["y"]
 
 

@@ -70,12 +70,15 @@ _SCRIPT = """
   };
   // A link to a place on the page is a step of the browser's, too, which scrolls there before what is folded is opened.
   let jumped = 0;
-  // What is folded there is opened: the fold that the place is in, or the one right behind it.
+  // What is folded there is opened: the fold that the place is in, or the one right behind it, or every one of the
+  // lists right behind it that are closed below their counts.
   const unfold = name => {
     const place = name && document.getElementById(name);
     const fold = place?.closest("details")
       ?? place?.closest(".stElementContainer")?.nextElementSibling?.querySelector(":scope > .stExpander > details");
     if (fold && !fold.open) fold.querySelector("summary").click();
+    place?.closest(".stElementContainer")?.nextElementSibling
+      ?.querySelectorAll(".cm-fold:not([open])").forEach(each => { each.open = true; });
     return place;
   };
   // To it, also once what opens has its height.

@@ -18,6 +18,7 @@ from core.papers.table_html import PAPERS, WORLD
 from ui.formatting import true_minus
 from ui.retrieval_table import _VERDICTS, _counted_verdicts, _verdict_in_words, _verdict_record
 from ui.ttm_shifts import COUNTED, TO_COUNTED, beside_the_table_of_sets
+from ui.visitor import on_phone
 
 _HERE = (
     "**Here**: small models trained on rendered scenes. "
@@ -136,6 +137,7 @@ _WHY_LESS = "Why less than in the paper?"
 _COUNTED_SO = "How lines are counted"
 _MARKS = {"same": "✓", "different": "✗", "open": "?"}
 _MANY, _FIRST = 7, 5  # claims of a verdict: 17 in sight were two screens of a phone
+_OPEN = "different"  # the list that a laptop has open beside the figure: what a reader asks for first
 _LINES = {"such lines": "lines", "sets": "2×2 sets"}  # of what a record counts the changes
 _OF_NEITHER = re.compile(r"lines of neither kind( \(.*?\))")
 _EACH = "claims-here"  # the place of all claims with their numbers
@@ -154,20 +156,26 @@ def section(paper: str) -> None:
             st.markdown(f"[{_counts(claims)} ↓](#{_EACH})")
 
 
+def has_claims(paper: str) -> bool:
+    """Whether claims of this paper are recorded, for which the figure leaves room beside it."""
+    return bool(_claims_of(PAPERS.get(paper, ""))[0])
+
+
 def each_claim(paper: str, lines: Mapping[str, Any] | None = None) -> None:
-    """Below the figure: which claims hold and which do not, and every claim with its numbers, once it is opened.
+    """Beside the figure, in a narrow window below it: which claims hold and which do not, and every claim with its
+    numbers, once it is opened.
 
     lines : `TablePlan.record()` of the table of all sets and models, where it is counted beside the claims.
     """
     claims, rule = _claims_of(PAPERS.get(paper, ""))
     if not claims:
         return
-    st.html(f'<div id="{_EACH}"></div>')
-    st.markdown(_HERE)
+    with st.container(key="claims-here-said"):  # on a phone below the lists, once one of them is open
+        st.markdown(_HERE)
+    with st.container(key="claims-named"):  # on a phone, which has the lists in place of the way to them
+        st.markdown(f"**The paper's {counted(len(claims), 'claim')}**")
+    st.html(f'<div id="{_EACH}"></div>')  # right before the lists, which a way to it opens
     _in_short(claims)
-    if lines is not None and (sums := _lines_add_up()):
-        with st.container(key="claims-lines"):  # on a phone in the fold alone, where it is said, too
-            st.markdown(sums)
     why = _why_less(_record_of_figures() or {}) if PAPERS[paper] == "TTM" else ""
     label = f"{_EVIDENCE}, and why gains are smaller" if why else _EVIDENCE
     with st.expander(label), st.container(key="paper-claims"):
@@ -200,8 +208,9 @@ def _in_short(claims: Sequence[Mapping[str, Any]]) -> None:
                 said = [f"- {_both_parts(claim)}" for claim in shown]
                 head = f"{_MARKS[name]} {_counted_verdicts(own)}"
                 with st.container(key=f"claims-{name}"):
-                    # on a phone the list is closed below its count; see the style
-                    st.html(f'<details class="cm-fold"><summary>{head}</summary></details>')
+                    # on a phone and beside a figure the list is closed below its count; see the style
+                    is_open = " open" if name == _OPEN and not on_phone() else ""
+                    st.html(f'<details class="cm-fold"{is_open}><summary>{head}</summary></details>')
                     st.markdown("\n".join([f"**{head}**", "", *said, *(f"- {m}" for m in more)]))
 
 

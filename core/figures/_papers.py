@@ -37,7 +37,7 @@ _FEW = 4  # results that lie on one line and can still be told apart
 _RANDOM, _HUMAN = "random, chance", "human"  # lines of a table that are no model
 # Pixels. On a laptop's screen of 768 a table's figure has `_ROWS` for its rows, where these are many and of one column
 # `_MANY_ROWS`; below the least their names touch, or marks of several columns. At the most a name has two lines.
-_ROWS, _MANY_ROWS, _LEAST, _LEAST_SEVERAL, _MOST = 264, 328, 17, 20, 30
+_ROWS, _MANY_ROWS, _LEAST, _LEAST_SEVERAL, _MOST = 264, 336, 17, 20, 30
 _LONG_NAME = 30  # letters: on a phone, a longer name would leave little to the figure
 _ABOVE, _BELOW, _APART = (
     30,
