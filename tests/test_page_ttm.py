@@ -99,9 +99,9 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     # The page opens on the set that gains most; that others lose was in the fold alone.
     table = _table()
     rises, falls = int((table.gain > 0).sum()), int((table.gain < 0).sum())
-    of = f"Of {len(table)} measured sets, {(table['shift'] != 'none').sum()} of them with shifted pictures"
-    assert falls > 20 and f"{of}, it rises on {rises} and falls on {falls}: see" in plain(test)
-    assert "[Papers](Papers#how-lines-are-counted) says how this fits its own count." in plain(test)
+    of = f"GroupMatch rises on {rises} of {len(table)} measured lines, each a model on a set, and falls on {falls}; "
+    assert falls > 20 and f"{of}{(table['shift'] != 'none').sum()} of them have shifted" in plain(test)
+    assert "and [how lines are counted](Papers#how-lines-are-counted)." in plain(test)
     fine(test.slider(key="share").set_value(50).run())
     assert "selects 150 of 300 groups" in plain(test)
     assert (

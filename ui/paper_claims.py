@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -10,14 +9,13 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from core.base import paths
 from core.base.text import _pct, _signed, _signed_range, counted
 from core.figures.text import escape_markdown
 from core.metrics.groups import GROUP_MATCH
 from core.papers.table_html import PAPERS, WORLD
 from ui.formatting import true_minus
 from ui.retrieval_table import _VERDICTS, _counted_verdicts, _verdict_in_words, _verdict_record
-from ui.ttm_shifts import COUNTED, TO_COUNTED, beside_the_table_of_sets
+from ui.ttm_shifts import COUNTED, TO_COUNTED, both_counts, record_of_claims
 from ui.visitor import on_phone
 
 _HERE = (
@@ -176,7 +174,7 @@ def each_claim(paper: str, lines: Mapping[str, Any] | None = None) -> None:
         st.markdown(f"**The paper's {counted(len(claims), 'claim')}**")
     st.html(f'<div id="{_EACH}"></div>')  # right before the lists, which a way to it opens
     _in_short(claims)
-    why = _why_less(_record_of_figures() or {}) if PAPERS[paper] == "TTM" else ""
+    why = _why_less(record_of_claims() or {}) if PAPERS[paper] == "TTM" else ""
     label = f"{_EVIDENCE}, and why gains are smaller" if why else _EVIDENCE
     with st.expander(label), st.container(key="paper-claims"):
         st.caption(_JUDGED)
@@ -250,16 +248,21 @@ def _short(claim: Mapping[str, Any]) -> str:
     """What is found here in a sentence; where the claim is on many sets, on how many."""
     decided = str(claim.get("decided_by"))
     if held := re.search(r"below chance on (\d+) of \d+ sets; on (\d+) of these", decided):
-        return f"clearly on {held[2]} of {held[1]} sets."
+        return f"clearly on {held[2]} of {held[1]} sets{_untold(int(held[1]) - int(held[2]))}."
     if moved := re.search(r"^Of (\d+) (such lines|sets) (\d+) rises? and (\d+) falls? clearly", decided):
         of, lines, rise, fall = moved.groups()
         return f"{_clear(int(of), _LINES[lines], int(rise), int(fall))}."
-    if won := re.search(r"^Clearly higher on (\d+) of (\d+) sets", decided):
-        return f"clearly on {won[1]} of {won[2]} sets."
+    if won := re.search(r"^Clearly higher on (\d+) of (\d+) sets, clearly lower on 0,", decided):
+        return f"clearly on {won[1]} of {won[2]} sets{_untold(int(won[2]) - int(won[1]))}."
     if decided.startswith("Not measured"):
         return "not measured."
     points = " points" if "figures" not in claim and "difference" in claim else ""
     return f"{_here(claim)}{points}."
+
+
+def _untold(number: int) -> str:
+    """`, 2 cannot be told`"""
+    return f", {number} cannot be told" if number else ""
 
 
 def _clause(says: str) -> str:
@@ -309,22 +312,16 @@ def _place_in_table(claim: Mapping[str, Any]) -> tuple[bool, int]:
 def _claims_of(short: str) -> tuple[list[Mapping[str, Any]], str]:
     """Those of a paper with the sentences on how they are judged: Cola's from runs that were made for them, the others
     from figures that are shipped."""
-    record, rule = (_verdict_record(), _COLA_RULE) if short == "Cola" else (_record_of_figures(), "")
+    record, rule = (_verdict_record(), _COLA_RULE) if short == "Cola" else (record_of_claims(), "")
     record = record or {}
     claims = [c for c in record.get("claims", ()) if short and str(c.get("source")).startswith(f"{short},")]
     return claims, rule or _FIGURES_RULE.format(record.get("rule"))
 
 
-def _record_of_figures() -> dict[str, Any] | None:
-    """What `benchmarks.results.paper_claims` wrote; None where it is not shipped."""
-    path = paths.assets() / "results" / "paper_claims.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
-
-
 def how_lines_are_counted(record: Mapping[str, Any]) -> tuple[str, str]:
     """What a line of the table of all sets and models is and when it rises, and how its count fits those of the claims
     and of the page on test-time matching, in Markdown. record : `TablePlan.record()` of that table."""
-    kinds = (_record_of_figures() or {}).get("lines", ())
+    kinds = (record_of_claims() or {}).get("lines", ())
     if not kinds:
         return "", ""
     seeds = {c["shipped_seeds"] for line in record["lines"] for c in line["cells"] if c["method"] == "TTM"}
@@ -336,7 +333,7 @@ def how_lines_are_counted(record: Mapping[str, Any]) -> tuple[str, str]:
     )
     fits = (
         f"Whether clear or not, {sum(each > 0 for each in changes)} rise and {sum(each < 0 for each in changes)} fall. "
-        f"{_lines_add_up()} {beside_the_table_of_sets()}"
+        f"{_lines_add_up()} {both_counts()}"
     )
     return counted_so, fits.strip()
 
@@ -351,7 +348,7 @@ def _changes(record: Mapping[str, Any]) -> Iterator[float]:
 
 def _lines_add_up() -> str:
     """How the clear changes that single claims count make those of all lines; of another metric are none of these."""
-    kinds = (_record_of_figures() or {}).get("lines", ())
+    kinds = (record_of_claims() or {}).get("lines", ())
     others = next(
         (found[1] for c in _claims_of("TTM")[0] if (found := _OF_NEITHER.search(str(c.get("decided_by"))))),
         "",
@@ -373,11 +370,12 @@ def _rises(rises: int, falls: int) -> str:
 
 
 def _clear(of: int, lines: str, rises: int, falls: int) -> str:
-    """`4 of 20 lines clearly rise, 2 clearly fall`."""
-    return (
-        f"{rises or 'none'} of {of} {lines} clearly rise{'s' * (rises == 1)}, "
-        f"{falls or 'none'} clearly fall{'s' * (falls == 1)}"
-    )
+    """`on 2 of 20 lines it clearly falls; 4 clearly rise, 14 cannot be told`: what speaks against the claim first."""
+    untold = _untold(of - rises - falls)
+    if not falls:
+        return f"on {rises or 'none'} of {of} {lines} it clearly rises, on none it clearly falls{untold}"
+    risen = f"{rises or 'none'} clearly rise{'s' * (rises < 2)}"
+    return f"on {falls} of {of} {lines} it clearly falls; {risen}{untold}"
 
 
 def _rows(claims: list[Mapping[str, Any]]) -> list[dict[str, str]]:

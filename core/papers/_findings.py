@@ -64,6 +64,8 @@ def _findings(key: str, plan: Mapping[str, Any] | None, beside: str = "") -> lis
 
 
 _NOTHING = _Finding("", "")
+# Of `_before_and_after`.
+_Change = tuple[str, str, float, float, float | None, float | None, bool]
 
 
 _CALLED = {
@@ -254,11 +256,11 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
     metric = label_and_meaning(found[0][1])[0] + (f" of {part} groups" if part else "")
     raised = [row for row in found if row[3] > row[2]]
     if raised and len(found) == 1:
-        line, _, before, after, *_ = raised[0]
-        where = f"on the one measured line, {line}"
-        text = f"test-time matching raises {metric} {where}: from {_pct(before)} to {_pct(after)} %."
+        where = f"on the one measured line, {raised[0][0]}"
+        text = f"test-time matching raises {metric} {where}: {_from_to(raised[0])}."
         return _Finding("", _capital(text))
-    every = "every line" if len(found) == len(plan["lines"]) else f"all {len(found)} lines that measure it"
+    # Without their number, which stood beside that of all lines here and that of the claims.
+    every = f"every line{' that measures it' * (len(found) < len(plan['lines']))}"
     few = f"{len(raised) or 'none'} of {len(found)} measured lines"
     within = [row for row in raised if row[4] is not None and not _side(row)]
     lower = sum(row[3] < row[2] for row in found)
@@ -266,7 +268,7 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
     if within:  # the clear counts alone: with the others beside them, readers could not make the numbers meet
         in_part = f"{metric} {_clear_counts(found)}"
     most, least = (pick(found, key=lambda row: row[3] - row[2]) for pick in (max, min))
-    best, worst = (f"{_said(row[0])}: from {_pct(row[2])} to {_pct(row[3])} %" for row in (most, least))
+    best, worst = (f"{_said(row[0])}: {_from_to(row)}" for row in (most, least))
     verdict = _agrees(len(raised), len(found), in_part) if agrees else ""
     if agrees and raised and lower:  # the counts are in the verdict
         return _Finding(verdict, f"{metric} rises most on {best}, and falls most on {worst}. {_OTHERS}")
@@ -281,12 +283,18 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
     return _Finding(verdict, f"{text}.")
 
 
-def _side(row: tuple[str, str, float, float, float | None, float | None]) -> int:
+def _from_to(row: _Change) -> str:
+    """`from 77.67 to 85.75 %`, as the paper prints it: with one decimal its own table seemed to say something else."""
+    digits = 2 if row[6] and any(abs(each - round(each, 1)) > 1e-9 for each in row[2:4]) else 1
+    return f"from {_pct(row[2], digits)} to {_pct(row[3], digits)} %"
+
+
+def _side(row: _Change) -> int:
     """Of a line of `_before_and_after`, whether it clearly rises (1) or falls (-1)."""
     return _shipped_results._clear_side(row[2], row[4], row[5])
 
 
-def _clear_counts(found: list[tuple[str, str, float, float, float | None, float | None]]) -> str:
+def _clear_counts(found: list[_Change]) -> str:
     """`clearly rises on 6 of 49 lines and clearly falls on 4; on the other 39 the 95 % interval after cannot tell`."""
     risen, sunk = (sum(_side(row) == side for row in found) for side in (1, -1))
     return (
@@ -300,11 +308,9 @@ _OTHERS = (
 )
 
 
-def _before_and_after(
-    plan: Mapping[str, Any], part: str
-) -> Iterator[tuple[str, str, float, float, float | None, float | None]]:
-    """Every measured line: its name, the metric, its value before and after, and both ends of the latter's interval
-    where it has one; the paper's, else the shipped ones."""
+def _before_and_after(plan: Mapping[str, Any], part: str) -> Iterator[_Change]:
+    """Every measured line: its name, the metric, its value before and after, both ends of the latter's interval where
+    it has one, and whether it is the paper's, else the shipped one."""
     for line in plan["lines"]:
         cells = [(cell, _known(cell)) for cell in line["cells"] if cell["part"] == part]
         for start in ("SimpleMatch", "raw"):
@@ -314,13 +320,13 @@ def _before_and_after(
         if before is None or before[1] is None:
             continue
         ends = (
-            (v, c.get("shipped_low"), c.get("shipped_high"))
+            (v, c.get("shipped_low"), c.get("shipped_high"), c["paper"] is not None)
             for c, v in cells
             if c["method"].startswith("TTM") and c["metric"] == before[0]
         )
-        after, low, high = next(ends, (None, None, None))
+        after, low, high, is_printed = next(ends, (None, None, None, False))
         if after is not None:
-            yield line["line"], before[0], before[1], after, low, high
+            yield line["line"], before[0], before[1], after, low, high, is_printed
 
 
 def _known(cell: Mapping[str, Any]) -> float | None:
