@@ -1369,7 +1369,26 @@ def test_on_a_phone_the_pictures_of_ones_own_query_come_before_what_else_to_ask(
     assert last["y"] + last["height"] < notice["y"] < asks["y"]
 
 
-@pytest.mark.parametrize("paper", ["Language+priors", "Cola"])
+@pytest.mark.parametrize("address", ["Cola&table=Table+1", "The+built-in+world&table=Cola"])
+def test_on_a_phone_a_row_of_nine_or_seven_columns_is_stacked_and_nothing_is_to_be_swiped(visit, address):
+    """Three of them were in sight, and the page asked for a swipe to the others."""
+    page = visit(f"/Papers?paper={address}", width=390, height=844)
+    page.locator(".cm-fits").first.wait_for(state="attached")
+    settle(page)
+    if page.locator(".st-key-printed summary").count():
+        page.locator(".st-key-printed summary").click()
+    page.locator(".cm-fits:visible").first.wait_for()
+    table = page.locator(".cm-fits:visible").first
+    cells = table.locator("tbody tr").nth(2).locator("td:visible")
+    drawn = cells.evaluate_all("""cells => cells.map(cell => ({right: cell.getBoundingClientRect().right,
+        name: getComputedStyle(cell, '::before').content.length > 4}))""")
+    assert len(drawn) == (9 if "Table" in address else 7)
+    assert all(each["right"] <= 390 and each["name"] for each in drawn)
+    assert table.evaluate("e => e.scrollWidth <= e.parentElement.clientWidth + 1")
+    no_error_box(page)
+
+
+@pytest.mark.parametrize("paper", ["Language+priors", "Language+priors&table=Table+3a"])
 def test_on_a_phone_whole_columns_of_a_papers_table_are_in_sight_and_can_be_read(visit, paper):
     """The last one in sight was cut; then all were in sight, in letters of 10 pixels, with heads that touched."""
     page = visit(f"/Papers?paper={paper}", width=390, height=844)

@@ -1481,8 +1481,8 @@ def test_which_claims_are_the_same_different_and_open_stands_in_sight_of_every_p
                 "falls; 4 clearly rise, 14 cannot be told.\n" in said
             )
             assert (
-                "without groups, too. **Here:** on 1 of 5 2×2 sets it clearly falls; none clearly rises, 4 cannot be told.\n"
-                in said
+                "without groups, too. **Here:** on 1 of 5 2×2 sets it clearly falls; none clearly rises, 4 cannot be "
+                "told.\n" in said
             )
             assert (
                 "- **The paper:** A constant or rising threshold gains nothing. **Here:** CLIP on left-right gains "
