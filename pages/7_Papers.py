@@ -78,6 +78,7 @@ _SHORT = {
 _MANY_SETS = 8  # of our rows, each of which is several lines on a phone
 _PHONE_ROW, _PHONE_MARK = 20, 10  # pixels of a figure's row there, at the least, and of each of its marks
 _NO_STEP = ("missing", "served", "printed")  # states of lines that no button stands beside
+_FEW_SAID = 4  # sentences on your numbers that stand below the table; more are opened
 _BESIDE = 5  # choices of columns that stand beside each other
 # Where else a paper's numbers are measured, on data that are here.
 ELSEWHERE = {
@@ -425,6 +426,10 @@ def tables(
             more.append(ours_table(each))
     for each in ours[-1:]:
         more.append(ours_table(each))
+    if len(yours) <= _FEW_SAID:  # a number far outside of the ± above it stood there without a word
+        if yours:
+            st.caption("\n".join(f"- {escape_markdown(said)}" for said in yours))
+        yours = []
     return cells, [*filter(None, more), *on_yours(yours)]
 
 

@@ -821,7 +821,9 @@ def test_what_takes_hours_is_no_button_that_the_page_recommends(app):
 )
 def test_the_export_has_latex_and_a_link_to_this_table(app, monkeypatch, query):
     """The link was the page's address alone."""
-    monkeypatch.setattr("ui.export.st.context", SimpleNamespace(url="http://h/Papers", headers={}))
+    monkeypatch.setattr(
+        "ui.export.st.context", SimpleNamespace(url="http://h/Papers", headers={}, cookies={})
+    )
     test = app(PAPERS, **query)
     (link,) = {each.value for each in test.code if each.value.startswith("http://h/Papers")}
     asked = {name: of[0] for name, of in parse_qs(urlsplit(link).query).items()}
@@ -835,7 +837,9 @@ def test_the_export_has_latex_and_a_link_to_this_table(app, monkeypatch, query):
 
 
 def test_a_published_set_is_in_its_link(app, monkeypatch):
-    monkeypatch.setattr("ui.export.st.context", SimpleNamespace(url="http://h/Papers", headers={}))
+    monkeypatch.setattr(
+        "ui.export.st.context", SimpleNamespace(url="http://h/Papers", headers={}, cookies={})
+    )
     name = "Winoground, non-grouped"
     test = app(PAPERS, published="true", published_set=name)
     links = [each.value for each in test.code if each.value.startswith("http://h/Papers")]
@@ -931,6 +935,32 @@ def test_own_results_have_their_interval_over_groups_and_only_they_have_dashes(t
     assert '<b title="2 of 4 seeds">' in table_html.table_html(of_four)
     assert any("2 of 4 seeds" in said for said in table_html._on_yours(of_four))
     assert shown.count("cm-none") == 2  # GroupScore before and after of this line, and of no other line
+
+
+def finish_seed_on_left_right():
+    """A finished seed of CLIP on left-right with the preset, far above the shipped seeds' deviation."""
+    store = RunStore()
+    (line,) = [each for each in lines("world") if each.label == "scenes/left-right, builtin/clip"]
+    run = store.create("ttm", "mine", line.job.with_seed(0, "g-1").written())
+    attempt = store.queue_up(run.id)
+    for i in range(int(line.job.settings.iterations) + 1):
+        estimate = {"value": 83.33, "low": 78.6, "high": 87.4, "chance": 50.0, "ties": 0}
+        metrics = {"group_match": estimate, "group_score": {**estimate, "value": 76.0}}
+        store.append_step(
+            run.id, {"iteration": i, "metrics": metrics, "seconds": 1.0, "n_groups": 300}, attempt
+        )
+    store.conclude(run.id, attempt, "finished")
+
+
+def test_a_number_of_yours_far_outside_the_deviation_has_what_is_known_of_it_in_sight(app):
+    """“79.58 ± 1.52 … yours 83.33” stood there without a word: it was in a closed fold."""
+    app(PAPERS, **TTM)  # on a home of its own
+    finish_seed_on_left_right()
+    test = app(PAPERS, **TTM)
+    (said,) = [each.value.replace("\\", "") for each in test.caption if "yours 83" in each.value]
+    known = "TTM GroupMatch: yours 83.33, inside 74.2–85.0, where one more seed would probably be; 1 of 4 seeds."
+    assert known in said
+    assert "On your numbers" not in plain(test)
 
 
 def test_the_interval_of_a_mean_over_sets_is_weighted_and_gains_have_none():
