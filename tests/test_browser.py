@@ -1239,6 +1239,23 @@ def test_on_a_phone_our_table_lists_each_number_behind_its_name_and_the_papers_i
     assert page.get_by_test_id("stMain").evaluate("e => e.scrollHeight") < 3050
 
 
+def test_on_a_phone_two_chance_levels_are_whole_and_your_number_stands_right_below_them(visit):
+    """“50.0 if memo” was cut, and an empty line stood between it and “yours”."""
+    page = visit("/Papers?paper=The+built-in+world&table=Sets+and+models", width=390, height=844)
+    page.locator(".cm-listed").first.wait_for()
+    settle(page)
+    found = page.locator(".cm-listed").first.evaluate("""table => {
+        const small = [...table.querySelectorAll("small")].find(e => e.innerText.includes("memorised") && e.closest("td"))
+        const cell = small.parentElement
+        small.insertAdjacentHTML("afterend", "<b><small>yours</small> 76.00</b>")  // as a cell with your number has it
+        const range = document.createRange()
+        range.selectNodeContents(cell.querySelector("b small"))
+        const box = small.getBoundingClientRect()
+        return {gap: range.getBoundingClientRect().top - box.bottom, right: box.right,
+                ends: table.parentElement.getBoundingClientRect().right}}""")
+    assert found["right"] <= found["ends"] and -4 < found["gap"] < 12
+
+
 def test_on_a_phone_what_papers_claim_is_three_lists_closed_below_their_counts_and_open_on_a_laptop(visit):
     """Three lists of a screen each stood between the figure and the table."""
     page = visit("/Papers", width=390, height=844)

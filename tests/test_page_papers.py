@@ -958,7 +958,9 @@ def test_a_number_of_yours_far_outside_the_deviation_has_what_is_known_of_it_in_
     finish_seed_on_left_right()
     test = app(PAPERS, **TTM)
     (said,) = [each.value.replace("\\", "") for each in test.caption if "yours 83" in each.value]
-    known = "TTM GroupMatch: yours 83.33, inside 74.2–85.0, where one more seed would probably be; 1 of 4 seeds."
+    known = (
+        "TTM GroupMatch: yours 83.33, inside 74.2–85.0, where one more seed would probably be; 1 of 4 seeds."
+    )
     assert known in said
     assert "On your numbers" not in plain(test)
 
