@@ -1245,7 +1245,7 @@ def test_on_a_phone_two_chance_levels_are_whole_and_your_number_stands_right_bel
     page.locator(".cm-listed").first.wait_for()
     settle(page)
     found = page.locator(".cm-listed").first.evaluate("""table => {
-        const small = [...table.querySelectorAll("small")].find(e => e.innerText.includes("memorised") && e.closest("td"))
+        const small = [...table.querySelectorAll("td small")].find(e => e.innerText.includes("memorised"))
         const cell = small.parentElement
         small.insertAdjacentHTML("afterend", "<b><small>yours</small> 76.00</b>")  // as a cell with your number has it
         const range = document.createRange()
