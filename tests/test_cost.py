@@ -127,16 +127,18 @@ def test_what_adaptation_costs_is_said_in_a_sentence_of_what_is_clear(tmp_path):
     assert said == "No clear change: none of the 2 sets can be told from 0."
     told.to_csv(tmp_path / "cost.csv", index=False)
     answer = costs.measured_answer(costs.cached_table(tmp_path))
+    link = "[See all of them](#what-adaptation-costs)"  # in the page's box alone: no report has this answer
     assert answer.word == "Yes" and answer.said == (
         "clearly worse on 2 of 4 other sets, most on triples: -21.0 points of GroupMatch (95 % interval -27.0 to "
-        "-15.0)."
+        f"-15.0). {link}"
     )
     none.to_csv(tmp_path / "cost.csv", index=False)
     answer = costs.measured_answer(
         costs.cached_table(tmp_path)
     )  # that no set is clearly worse is no proof that none is
     assert answer.word == "Not proven" and answer.said == (
-        "clearly worse on none of 2 other sets; lowest on a: +0.0 points of GroupMatch (95 % interval -1.0 to +1.0)."
+        "clearly worse on none of 2 other sets; lowest on a: +0.0 points of GroupMatch (95 % interval -1.0 to +1.0). "
+        f"{link}"
     )
 
 
