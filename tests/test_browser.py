@@ -834,7 +834,7 @@ def test_a_run_grows_survives_a_reload_stops_and_resumes(visit, gate):
 
 
 @pytest.mark.parametrize("size", [(1366, 768), (390, 844)])
-def test_a_run_that_ends_in_view_stands_as_after_a_reload_and_on_a_laptop_its_curves_stay(visit, gate, size):
+def test_a_run_that_ends_in_view_stands_as_after_a_reload_and_its_curves_stay(visit, gate, size):
     """On a phone the box stood below the curves until a reload, and a gap of 100 pixels where the bar had been."""
     gate.let(1)
     width, height = size
@@ -849,8 +849,7 @@ def test_a_run_that_ends_in_view_stands_as_after_a_reload_and_on_a_laptop_its_cu
     status(page, "finished")
     page.get_by_role("heading", name="What changed", exact=True).wait_for()
     settle(page)
-    if width > 640:
-        assert curve.bounding_box()["y"] == pytest.approx(before, abs=16)
+    assert curve.bounding_box()["y"] == pytest.approx(before, abs=16)  # on a phone 290 pixels lower before
     parts = (".st-key-at-work", ".st-key-three-answers", ".st-key-ttm-metrics", ".st-key-contents")
     ended = [page.evaluate(BOXES, part)[0] for part in parts]
     # On a phone what came out stands before the run's state. No gap where the bar was.
@@ -1091,7 +1090,8 @@ def test_on_a_phone_three_answers_stand_on_the_first_screen_of_a_finished_run_an
         box.locator("p").first.bounding_box()["y"] < 260
     )  # GroupMatch and its gain: at 350, below five buttons
     assert "GroupMatch 66.7 → 83.3" in box.locator("p").first.inner_text()
-    ways_on = [each.bounding_box() for each in page.locator(".st-key-ways-on button").all()]
+    boxes = (each.bounding_box() for each in page.locator(".st-key-ways-on button").all())
+    ways_on = [box for box in boxes if box]  # of what is folded there is none
     assert (
         len(ways_on) == 4 and len({round(each["y"]) for each in ways_on}) == 1
     )  # “Export” stood alone below

@@ -612,7 +612,7 @@ def test_the_form_says_how_the_run_is_that_was_left_at_work(app, made):  # noqa:
     test = app(TTM, run=run.id)
     # It has none, and said “Not yet”.
     assert "Beyond controls? **Not measured:** SimpleMatch has no controls." in text(test)
-    assert text(test).count("Not yet") == 2
+    assert text(test).count("When it ends") == 2
     fine(button(test, "New run").click().run())
     assert f"Your run on **{escape_markdown(SET)}** is still at work." in text(test)
     store.conclude(run.id, attempt, "finished")

@@ -35,6 +35,10 @@ _LEGEND = (
     "Filled dot: the 95 % interval leaves 0 out; hollow: it does not. Of 20 sets without a change, about one is filled "
     "by luck."
 )
+_OF_A_FILE = (
+    "a file of embeddings has no other sets to be tried on. Trained were two small linear maps, which fit this file "
+    "alone."
+)
 
 
 def forgetting_section(store: RunStore, run: Run) -> None:
@@ -61,7 +65,7 @@ def _measured(store: RunStore, run: Run) -> pd.DataFrame | None:
 def cost_answer(store: RunStore, run: Run, of: str = "") -> Answer:
     """Whether a run has made its model worse on other sets, for the box of answers. of : which seed it is."""
     if run.config.get("embeddings"):
-        return Answer(COST, NOT_MEASURED, "its two maps score this file alone.")
+        return Answer(COST, NOT_MEASURED, _OF_A_FILE)
     if (table := _measured(store, run)) is not None:
         return measured_answer(table, of)
     if run.status != "finished":

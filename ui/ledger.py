@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -92,9 +93,8 @@ def controls_answer(store: RunStore, run: Run, of: str = "") -> Answer:
         return never[0]
     if gain_record(run) is None:
         return Answer(QUESTION, NOT_MEASURED, "there are none for this kind of run.")
-    job = LedgerRun.read({**run.config, "ledger": run.config["ttm"], "group": None})
-    measured = [*store.list(LedgerRun.kind), *_shipped_with(store, run)]
-    there = next((each for each in measured if LedgerRun.read(each.config).key == job.key), None)
+    job = _controls_of(run)
+    there = _controls_there(store, run)
     runs = counted(job.total // job.settings.iterations, "run")
     if there is not None:
         word, said = _beyond(_record(there.id, there.done, there.attempt, there)) if there.done else _UNKNOWN
@@ -107,9 +107,30 @@ def controls_answer(store: RunStore, run: Run, of: str = "") -> Answer:
         return Answer(QUESTION, NOT_MEASURED, said)
     # Each of them is as long as the run itself.
     seconds, _ = expected_seconds(store, adaptation(run.config), store.steps(run.id)[0]["n_groups"])
-    about = "" if seconds is None else f", about {_span(seconds, job.total // job.settings.iterations)} here"
+    about = "" if seconds is None else f", {_span(seconds, job.total // job.settings.iterations)} here"
     said = f"{of}it takes {runs}{about}."
     return Answer(QUESTION, NOT_MEASURED, said, lambda: _start_controls(store, run, job))
+
+
+def are_measured(store: RunStore, run: Run) -> bool:
+    """Whether the controls of a run are here or ship, so that their answer will be a number and not an offer."""
+    if no_controls(run):
+        return False
+    with suppress(InputError):  # there are none for its settings
+        shipped = LedgerRun.read(_controls_config()).key == _controls_of(run).key
+        return shipped or _controls_there(store, run) is not None
+    return False
+
+
+def _controls_of(run: Run) -> LedgerRun:
+    return LedgerRun.read({**run.config, "ledger": run.config["ttm"], "group": None})
+
+
+def _controls_there(store: RunStore, run: Run) -> Run | None:
+    """The run of its controls, where it is here."""
+    key = _controls_of(run).key
+    measured = [*store.list(LedgerRun.kind), *_shipped_with(store, run)]
+    return next((each for each in measured if LedgerRun.read(each.config).key == key), None)
 
 
 _SAME_AS_SHIPPED = "This run repeats the example that ships, so these are the example's controls."
@@ -338,8 +359,11 @@ def _models(record: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def points_text(row: Mapping[str, Any]) -> str:
-    """`+7.7 points (95 % interval +1.7 to +13.7)` of a row."""
-    interval = f"95 % interval {_signed_range(row['low'], row['high'])}"
+    """`+7.7 points (95 % interval +1.7 to +13.7)` of a row; with clusters also `, by caption +1.5 to +13.9`, or `, also
+    by caption` where that is the same, as `Estimate.interval` has it."""
+    ends = _signed_range(row["low"], row["high"])
+    interval = f"95 % interval {ends}"
     if hanging := row.get("clustered"):
-        interval += f", by {hanging['by']} {_signed_range(hanging['low'], hanging['high'])}"
+        apart = _signed_range(hanging["low"], hanging["high"])
+        interval += f", also by {hanging['by']}" if apart == ends else f", by {hanging['by']} {apart}"
     return unbroken(true_minus(f"{_signed(row['difference'])} points ({interval})"))

@@ -14,6 +14,7 @@ from core.ttm.records import SeedChange, _at_ceiling, _verdict_words, _what_rise
 from ui.formatting import true_minus, unbroken
 
 YES, NO, NOT_PROVEN, NOT_MEASURED, NOT_YET = "Yes", "No", "Not proven", "Not measured", "Not yet"
+AT_ITS_END = "When it ends"  # in the place of such a word, of a run at work
 LUCK, CONTROLS, COST = "Beyond luck?", "Beyond controls?", "Costs elsewhere?"
 
 
@@ -21,14 +22,17 @@ class Answer(NamedTuple):
     """A line of the box."""
 
     question: str
-    word: str  # one of the five above
+    word: str  # one of the six above
     said: str = ""  # its number; Markdown
     offer: Callable[[], None] | None = None  # draws the one button that measures it, or leads to what did
 
 
-def three_answers(answers: Sequence[Answer], first: str = "") -> None:
-    """The box, a line for each. first : the line above them, Markdown."""
+def three_answers(answers: Sequence[Answer], first: str = "", is_long: bool = False) -> None:
+    """The box, a line for each. first : the line above them, Markdown. is_long : of a run at work whether the answers
+    will be longer than usual: a phone keeps their place, see style.css."""
     with st.container(border=True, key="three-answers", gap="xsmall"):
+        if is_long:
+            st.container(key="long-answers").html("<i></i>")
         if first:
             st.markdown(unbroken(true_minus(first)))
         for number, (question, word, said, offer) in enumerate(answers):
@@ -43,7 +47,7 @@ def three_answers(answers: Sequence[Answer], first: str = "") -> None:
 
 
 def not_yet(never: Sequence[Answer] = ()) -> list[Answer]:
-    """Of a run at work: what will be asked, so that the box has its place, and what each means.
+    """Of a run at work: what is answered when it ends, so that the box has its place, and what each question means.
 
     never : the answers to what is never measured of this run.
     """
@@ -54,7 +58,7 @@ def not_yet(never: Sequence[Answer] = ()) -> list[Answer]:
         COST: "how the trained model does on other sets.",
     }
     known = {answer.question: answer for answer in never}
-    return [known.get(question, Answer(question, NOT_YET, said)) for question, said in meanings.items()]
+    return [known.get(question, Answer(question, AT_ITS_END, said)) for question, said in meanings.items()]
 
 
 def gain_line(

@@ -56,6 +56,7 @@ from ui.forgetting import is_measured as cost_is_measured
 from ui.formatting import anchor, contents_line, exact_differences_once, p_text, true_minus, unbroken
 from ui.images import draw_group, group_row
 from ui.ledger import TITLE as GAIN
+from ui.ledger import are_measured as controls_are_measured
 from ui.ledger import controls_answer, gain_record, gain_section, no_controls
 from ui.loaders import evaluate
 from ui.runs import (
@@ -228,7 +229,7 @@ def _answers(runs: Sequence[Run]) -> None:
     if run.live:
         measurable = run_groups(run.id, run.config).truth is not None and not run.config.get("adapt_on")
         line = _so_far(store.steps(run.id)) if measurable else ""
-        three_answers(not_yet(no_controls(run)), line)
+        three_answers(not_yet(no_controls(run)), line, bool(line) and controls_are_measured(store, run))
     elif run.done:
         found, records, cut = run_changes(run), store.steps(run.id), _cut_short(run)
         before, after = (estimate_of(each, metrics.GROUP_MATCH) for each in (records[0], records[-1]))
