@@ -210,13 +210,17 @@ def _steps(run_id: str) -> list[dict[str, Any]]:
 @export_app.command("run", epilog="Example: crossmatch export run RUN --out run.zip")
 def _run(
     run: Annotated[str, typer.Argument(help="Id of a run, or of a group of seeds (g-...).")],
-    out: Annotated[Path, typer.Option(help="A new folder, or a file that ends in .zip.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A new folder, or a file that ends in .zip; RUN.zip in this folder if left out."),
+    ] = None,
     model: Annotated[bool, typer.Option("--model/--no-model", help="With the adapted model.")] = True,
 ) -> None:
     """A whole run, or all seeds of a group: results, settings, model; `crossmatch runs import` opens it.
     The adapted model alone: `crossmatch runs export`."""
     write = _export_group if run.startswith("g-") else export_run
-    print_note(f"wrote {write(RunStore(), run, out, model)}")
+    written = write(RunStore(), run, Path(f"{Path(run).name}.zip") if out is None else out, model)
+    print_note(f"wrote {written}")
 
 
 @export_app.command("figure", epilog="Example: crossmatch export figure margins scenes/swap --out m.svg")

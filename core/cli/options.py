@@ -30,6 +30,12 @@ def _device(value: str) -> str:
 named: dict[str, Any] = {"callback": _full_names}
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else.")]
+_JsonLines = Annotated[
+    bool,
+    typer.Option(
+        "--json", help="Print JSON lines: one record per iteration, then a summary of several seeds."
+    ),
+]
 _Latex = Annotated[bool, typer.Option("--latex", help="Print the table in LaTeX and nothing else.")]
 Seed = Annotated[
     int,
