@@ -89,7 +89,7 @@ def start_buttons(
             with ui.checked_numbers(told) as wrong:
                 seeds = int(ui.number(st, "Seeds", 2, 64, 4, key="seeds") or 4)
             if seconds is not None:
-                st.caption(f"About {_span(seconds, seeds)} for {seeds} seeds.")
+                st.caption(f"{_span(seconds, seeds).capitalize()} for {seeds} seeds.")
             start_seeds = st.button(
                 "Run the seeds" if wrong else f"Run {seeds} seeds",
                 icon=":material/play_arrow:",
@@ -139,7 +139,7 @@ def what_happens(run: ttm_form.PlannedRun, seconds: float | None) -> str:
         what = f"trains a copy of the model on those of {groups} that it matches correctly, {times}"
     else:
         what = f"matches {groups} and trains a copy of the model on the matchings it is surest of, {times}"
-    takes = "" if seconds is None else f"; it takes about **{_span(seconds)}**"
+    takes = "" if seconds is None else f"; it takes **{_span(seconds)}**"
     return f"A run {what}{takes}. It continues when you close this page."
 
 
@@ -188,7 +188,7 @@ def more_seeds(store: RunStore, name: str) -> None:
             st.info(_SEEDLESS, icon=":material/content_copy:")
         seconds, _ = expected_seconds(store, job, groups)
         if seconds is not None:
-            st.caption(f"About {_span(seconds, count)}.")
+            st.caption(f"{_span(seconds, count).capitalize()}.")
         label = "Run more seeds" if wrong else f"Run {counted(count, 'more seed')}"
         added = st.button(label, icon=":material/play_arrow:", disabled=bool(wrong))
     if added:

@@ -451,12 +451,12 @@ def _working_line(runs: Sequence[Run], working: Sequence[Run]) -> str:
 
 @st.cache_data(max_entries=256, show_spinner=False)
 def _takes(run_id: str, _run: Run) -> str:
-    """`; it takes about 30 s to 2 min`, of a run that has only begun; "" where nobody knows. Kept: a page that watches
-    it asks every second."""
+    """`; it takes about 30 s to 2 min`, or `; it takes under a minute`, of a run that has only begun; "" where nobody
+    knows. Kept: a page that watches it asks every second."""
     with suppress(InputError):  # its data are gone: the run itself says so
         job = adaptation(_run.config)
         seconds, _ = expected_seconds(RunStore(), job, len(run_groups(run_id, _run.config)))
-        return "" if seconds is None else f"; it takes about {_span(seconds)}"
+        return "" if seconds is None else f"; it takes {_span(seconds)}"
     return ""
 
 

@@ -127,7 +127,7 @@ class _Running:
 def ttm(
     oracle: options.Oracle = False,
     dry_run: options.DryRun = False,
-    as_json: options.Json = False,
+    as_json: options._JsonLines = False,
     **given: Any,
 ) -> None:
     """Adapt a model to a benchmark by test-time matching, without labels: a line per iteration, then what changed."""
@@ -240,7 +240,7 @@ def _estimate(job: AdaptationRun, seeds: int, as_json: bool) -> None:
     if seconds is None and not job.embeddings:
         source += f"; `crossmatch doctor --rehearse {job.model} {job.benchmark}` makes one"
     elif seconds is not None:
-        known = f"about {_span(seconds, seeds)}{several} where little else runs"
+        known = f"{_span(seconds, seeds)}{several} where little else runs"
     print(f"{_described(job, seeds)}\n{known} ({source})\n{found.sentence()}")
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
+from statistics import median
 from typing import Any, NamedTuple
 
 from core.base import paths
@@ -27,6 +29,8 @@ _DEFAULT_START = (
 # SimpleMatch ends when all pseudo-labels pass GroupScore's test, long before its 30 rounds: the built-in model on
 # scenes/left-right after 6 rounds of 5 epochs, whatever the seed.
 _EPOCHS_OF_SIMPLEMATCH = 30
+_LAST_RUNS = 5  # the newest, whose median is taken
+_SURE = 60  # seconds: what is expected to take less is mostly the start of a process, which a busy machine triples
 
 
 class _TimeEstimate(NamedTuple):
@@ -45,7 +49,8 @@ class _TimeEstimate(NamedTuple):
 
 
 def _seconds_per_iteration(store: RunStore, wanted: AdaptationRun) -> _TimeEstimate | None:
-    """The pace of the newest finished run that is most like this description; None where none is.
+    """The pace of the finished runs that are most like this description; None where none is. Of several it is the
+    median of the newest ones: one alone may have had a busy machine, or a quiet one.
 
     Of runs of the same kind on the same device: of this model on this set, of this model; else a rehearsal; else of
     another one whose weights are here too, scaled by their sizes. For what is built in, a guess. The run that ships
@@ -64,16 +69,32 @@ def _seconds_per_iteration(store: RunStore, wanted: AdaptationRun) -> _TimeEstim
         "this model": lambda run: run.config["model"] == model,
     }
     for source, fits in same.items():
-        for run in filter(fits, done):
-            steps = store.steps(run.id)
-            if seconds := _measured(run, steps):
-                return _TimeEstimate(seconds, source, start=_beside(run, steps), epochs=_epochs(run, steps))
+        if found := _median_of(store, filter(fits, done), source):
+            return found
     if rehearsed := _rehearsed(wanted):
         return rehearsed
     guess = next((seconds for start, seconds in _DEFAULT_SECONDS.items() if model.startswith(start)), None)
     if guess is not None:
         return _TimeEstimate(guess, "a rough estimate", start=_DEFAULT_START)
     return _by_size(store, done, model)
+
+
+def _median_of(store: RunStore, runs: Iterable[Run], source: str) -> _TimeEstimate | None:
+    """The median pace, start and epochs of the newest of these runs that have been timed; None of none.
+
+    What was timed begins when its process is at work, so that its start counts as much as where no run is known.
+    """
+    timed = ((run, steps) for run in runs if _measured(run, steps := store.steps(run.id)))
+    last = [*islice(timed, _LAST_RUNS)]
+    if not last:
+        return None
+    starts = [_beside(run, steps) for run, steps in last]
+    return _TimeEstimate(
+        median(_measured(run, steps) for run, steps in last),
+        source,
+        start=max(_DEFAULT_START, median(starts)),
+        epochs=round(median(_epochs(run, steps) for run, steps in last)),
+    )
 
 
 def _rehearsed(wanted: AdaptationRun) -> _TimeEstimate | None:
@@ -144,15 +165,20 @@ def expected_seconds(store: RunStore, run: AdaptationRun, groups: int) -> tuple[
 
 def _span(seconds: float, runs: int = 1) -> str:
     """How long so many runs take, one after another, each of which was reckoned to take so many seconds: from half of
-    it, since few groups may be trained on, to once and a half, which is what runs on a machine of two busy cores took.
-    Both ends are rounded outwards, to what such a span is exact to: seconds, five of them, minutes.
+    it, since few groups may be trained on, to once and a half, which is what runs on a machine of two busy cores took;
+    of one that takes seconds to three times as long, as that is mostly the start of its process.
+    Both ends are rounded outwards, to what such a span is exact to: seconds, five of them, minutes. A span that ends
+    within a minute is said as that.
 
-    >>> _span(60), _span(1), _span(1, 4), _span(104)
-    ('30 s to 2 min', '1 s to 2 s', '4 s to 8 s', '50 s to 3 min')
+    >>> _span(104), _span(40), _span(1), _span(10, 4), _span(1, 4)
+    ('about 50 s to 3 min', 'about 20 s to 2 min', 'under a minute', 'about 20 s to 2 min', 'under a minute')
     """
-    low, high = runs * max(1, seconds / 2), runs * max(2, 1.5 * seconds)
+    slow = 3 if seconds < _SURE / 2 else 2 if seconds < _SURE else 1.5
+    low, high = runs * max(1, seconds / 2), runs * max(2, slow * seconds)
+    if high <= _SURE:
+        return "under a minute"
     least, most = (1 if end < 10 else 5 if end < 60 else 60 for end in (low, high))
-    return f"{duration(math.floor(low / least) * least)} to {duration(math.ceil(high / most) * most)}"
+    return f"about {duration(math.floor(low / least) * least)} to {duration(math.ceil(high / most) * most)}"
 
 
 def _foretold(store: RunStore, run: AdaptationRun, record: Mapping[str, Any]) -> float | None:
