@@ -81,6 +81,7 @@ from ui.selection import switch_page
 from ui.sweep import draw_sweeps
 from ui.ttm_sweep import estimates_over_seeds, spread, with_interval_of_means
 from ui.views import came_back_to
+from ui.visitor import on_phone
 
 Steps = Sequence[Sequence[dict[str, Any]]]  # the records of the iterations of some runs
 LEAD = "Runs on this machine, newest first. They continue when the app is closed and are kept until you delete them."
@@ -850,15 +851,19 @@ def actions(
     store: ui.VisitorStore,
     others: Sequence[SeedGroup],
     results: Mapping[str, str],
+    hint: str = "",
 ) -> None:
     """What can be done with the chosen ones, all at once; a phone has it at the lower edge of the screen as long as it
-    lies below the list (`style.css`). others : all runs of the table; results : of each, as it has them."""
+    lies below the list (`style.css`). others : all runs of the table; results : of each, as it has them. hint : what
+    the next tick does, where this would cover it."""
     if not chosen:
         return
     runs = [run for sweep in chosen for run in sweep.runs]
     stoppable = sum(run.status in shared.STOPPABLE for run in runs)
     resumable = sum(run.resumable for run in runs)
     with st.container(horizontal=True, vertical_alignment="center", key="run-actions"):
+        if hint:
+            st.caption(hint)
         if len(chosen) == 1:
             page, state = page_of(chosen[0])
             ui.page_button(
@@ -869,16 +874,22 @@ def actions(
             rename(chosen[0], store)
         elif len(chosen) <= len(LETTERS):
             with st.container(key="to-comparison", width="content"):
-                st.markdown(f"[See them compared ↓](#{anchor(COMPARED)})")
+                if sum(not is_controls(sweep) for sweep in chosen) > 1:
+                    st.markdown(f"[See them compared ↓](#{anchor(COMPARED)})")
+                else:
+                    st.markdown(f"[Why these cannot be compared ↓](#{anchor(COMPARED)})")
         if len(runs) == 1:
-            archive_button(runs[0], "Export this whole run (ZIP)")
+            archive_button(runs[0], "Export (ZIP)" if on_phone() else "Export this whole run (ZIP)")
         else:
             archives_button(chosen, _export_label(runs), "row")
         if stoppable:
             shared.stop_button(store, runs, f"Stop ({stoppable})")
         if resumable:
             shared.resume_button(store, runs, f"Resume ({resumable})")
-        if st.button("Delete", icon=":material/delete:"):
+        st.space("small")  # it looked like the one beside it
+        with st.container(key="delete-runs", width="content"):
+            deletes = st.button("Delete", icon=":material/delete:")
+        if deletes:
             confirm([*chosen])
 
 
@@ -961,10 +972,16 @@ def lettered(chosen: Sequence[SeedGroup]) -> list[str]:
 
 
 def _with_own(label: str, own: str) -> str:
-    """A label of a run, and what sets it apart from others as far as the label does not say that."""
-    return " · ".join(
-        [label, *(part for part in own.split(", ") if part.removeprefix("scenes/") not in label)]
-    )
+    """A label of a run, and what sets it apart from others as far as the label does not say that; a name that the label
+    cuts stands whole in its place, and not a second time."""
+    said, more = label.split(" · "), []
+    for part in own.split(", "):
+        head, cut, tail = next((each.partition("…") for each in said if "…" in each), ("", "", ""))
+        if cut and part.startswith(head) and part.endswith(tail):
+            said[said.index(f"{head}…{tail}")] = part
+        elif part.removeprefix("scenes/") not in label:
+            more.append(part)
+    return " · ".join([*said, *more])
 
 
 def archive_button(run: Run, label: str, where: str = "row") -> None:
@@ -1268,8 +1285,8 @@ def answer(pair: _Pair, metric: str | None, store: RunStore) -> None:
     """What came out, above the figure: whether B is ahead of A, and of which seeds that is; where nothing is tested why
     not, and what each has gained on its own groups."""
     if metric is not None and metric in pair.tested:
-        st.markdown(ui.unbroken(pair.verdict(metric)))
-        lines = pair._seeds_line, pair._one_seed_line, pair._all_seeds_line(metric)
+        st.markdown(ui.unbroken(pair.verdict(metric, *_letters_and_names(pair))))
+        lines = pair._seeds_line, pair._one_seed_line
         if seeds := [*filter(None, lines)]:
             st.markdown(ui.unbroken("  \n".join(map(escape_markdown, seeds))))
         run_missing_seeds(pair, store)
@@ -1281,6 +1298,17 @@ def answer(pair: _Pair, metric: str | None, store: RunStore) -> None:
         if said:
             st.markdown(said)
     run_missing_seeds(pair, store)
+
+
+def _letters_and_names(pair: _Pair) -> list[str]:
+    """`A (seed 0)` and `B (seed 1)`: in the verdict letters alone sent the eye to the list. Markdown."""
+    own = [
+        name or apart for name, apart in zip(map(given_name, pair.runs), set_apart(*pair.runs), strict=True)
+    ]
+    return [
+        f"{side} ({escape_markdown(cut_within(said, _GIVEN_LETTERS))})"
+        for side, said in zip("AB", own, strict=True)
+    ]
 
 
 def run_missing_seeds(pair: _Pair, store: RunStore) -> None:
@@ -1329,6 +1357,10 @@ def behind(pair: _Pair, metric: str, store: RunStore) -> Any:
         place.caption(f"p is corrected for {pair.tests} metrics. {_WHY_ALL}")
     for said in gained:
         place.markdown(said)
+    if every := pair._all_seeds_line(
+        metric
+    ):  # a second difference above, of other seeds, contradicted the tested one
+        place.markdown(ui.unbroken(escape_markdown(every)))
     return place
 
 
@@ -1683,11 +1715,12 @@ def page() -> None:
         newest_cards(frame, sweeps, [sweep.id for sweep in chosen])
     results = [sweep for sweep in chosen if not is_controls(sweep)]
     is_told = len(results) > 1 or len(results) == len(chosen)
-    if is_told and (
-        line := _what_to_tick(len(results), len(frame))
-    ):  # after the cards, which would push it down
+    line = _what_to_tick(len(results), len(frame)) if is_told else ""
+    is_covered = on_phone() and len(chosen) == 1  # by the bar of actions, which says it then
+    if line and not is_covered:  # after the cards, which would push it down
         st.caption(line)
-    actions(chosen, store, sweeps, dict(zip(frame["id"], frame["result"], strict=True)))
+    hint = line.partition(";")[0].rstrip(".") + "." if line and is_covered else ""
+    actions(chosen, store, sweeps, dict(zip(frame["id"], frame["result"], strict=True)), hint)
     runs = [run for sweep in sweeps for run in sweep.runs]
     if any(run.live or run.resumable for run in runs):
         st.fragment(watch, run_every=2.0)(states(runs))

@@ -1791,7 +1791,7 @@ def test_a_run_that_begins_says_how_long_it_takes(made, monkeypatch):  # noqa: F
     store = RunStore()
     run = replace(store.get(made.seeds[0]), id="fresh", status="queued", done=0, message="starting")
     said = _working_line([replace(run, seconds_left=None)], [replace(run, seconds_left=None)])
-    assert re.fullmatch(r"starting; it takes about \d+ (s|min) to \d+ (s|min)", said)
+    assert re.fullmatch(r"starting; it takes (under a minute|about \d+ (s|min) to \d+ (s|min))", said)
     later = replace(run, done=1, message="iteration 1", seconds_left=None)
     assert _working_line([later], [later]) == "iteration 1"
 
@@ -1965,6 +1965,14 @@ def test_a_run_that_was_repeated_is_said_to_be_the_same_and_not_only_not_told_ap
     assert any("B − A is 0 by every metric" in each.value for each in test.caption)
     # A run's own p is corrected for 2 tests, this one for 5, and no page said why.
     assert any(each.value == f"p is corrected for 5 metrics. {_WHY_ALL}" for each in test.caption)
+
+
+def test_a_legend_names_a_file_once_and_whole():
+    """“A: clip_vit_…ings.npz · TTM · seeds 0–1 · clip_vit_b32_laion2b_embeddings.npz” it was."""
+    with_own = runpy.run_path(str(ROOT / RUNS), run_name="runs")["_with_own"]
+    whole = "clip_vit_b32_laion2b_embeddings.npz"
+    assert with_own("clip_vit_…ings.npz · TTM · seeds 0–1", whole) == f"{whole} · TTM · seeds 0–1"
+    assert with_own("left-right · TTM", "scenes/left-right, 5 epochs") == "left-right · TTM · 5 epochs"
 
 
 def test_several_ticked_runs_are_exported_beside_the_other_ways_on(app, made):  # noqa: F811

@@ -388,17 +388,17 @@ class _Pair(NamedTuple):
         main = _main_metric(self.sides[0])
         return sorted(self.measured, key=lambda name: name != main)
 
-    def verdict(self, metric: str) -> str:
+    def verdict(self, metric: str, first: str = "A", second: str = "B") -> str:
         """Whether B is ahead of A in a metric that was tested, where both interval and p, corrected, say so; the words
-        that say which, then the numbers."""
+        that say which, then the numbers. first, second : what the two are called in the words."""
         found, name = self.tested[metric], _label_of(metric)
         name += "" if self.in_common is None else f" {self.in_common.where}"
         name = f"{self._seeds_so_far}{name}"
         name += f": with seed {self._shared[0]} alone, " if self._is_of_one_of_several_seeds else ": "
         if not (found.fixed or found.broken):
             mean = "" if self.ends or len(self._shared) < 2 else ", in the mean over seeds"
-            return f"**{name}A and B have the same result in every group**{mean}."
-        said = _ahead_said(found, "A", "B", self.tests, what="this comparison")
+            return f"**{name}{first} and {second} have the same result in every group**{mean}."
+        said = _ahead_said(found, first, second, self.tests, what="this comparison")
         p = found.p_value if found.p_holm is None else found.p_holm
         after = (
             f"{_p_text(p)} after Holm's correction for {self.tests} metrics" if self.tests > 1 else _p_text(p)
