@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -180,25 +179,22 @@ def labels_in_list(sweeps: Sequence[SeedGroup]) -> dict[str, str]:
     return {sweep.id: found[sweep.id] for sweep in sweeps}
 
 
-_ALL_GROUPS, _BEGAN = re.compile(r"all \d+ groups"), re.compile(r"\d\d \w+ \d\d:\d\d(:\d\d)?")
+_SEED, _BEGAN = re.compile(r"seeds? \d.*"), re.compile(r"\d\d \w+ \d\d:\d\d(:\d\d)?")
 
 
 def _on_a_phone(labels: Mapping[str, str], sweeps: Sequence[SeedGroup]) -> dict[str, str]:
-    """The same as short as a phone's field, which cut the seed: without a model that all have, without the number of
-    groups where it is all of them, and without when a run began where the rest tells it apart."""
+    """The same as short as a phone's field, which cut the seed: what a run is called, its seed and when it began.
+    Without a model that all have, and without settings, which the run's own page has."""
     models = {sweep.runs[0].config.get("model", "") for sweep in sweeps}
     same = {model.removeprefix("builtin/") for model in models} | models if len(models) == 1 else set()
-    parts = {
-        name: [part for part in label.split(" · ") if part not in same and not _ALL_GROUPS.fullmatch(part)]
-        for name, label in labels.items()
-    }
-    short = {
-        name: " · ".join(part for part in own if not _BEGAN.fullmatch(part)) for name, own in parts.items()
-    }
-    counts = Counter(short.values())
-    return {
-        name: said if said and counts[said] == 1 else " · ".join(parts[name]) for name, said in short.items()
-    }
+    found = {}
+    for sweep in sweeps:
+        own = {*_short_title(sweep).split(" · ")}
+        first, *parts = labels[sweep.id].split(" · ")
+        kept = (part for part in parts if part in own or _SEED.fullmatch(part) or _BEGAN.fullmatch(part))
+        ordered = sorted(kept, key=lambda part: bool(_BEGAN.fullmatch(part)))  # when it began last
+        found[sweep.id] = " · ".join(part for part in [first, *ordered] if part not in same)
+    return found
 
 
 _SEEN_IN_LIST = 50  # letters, on a phone
