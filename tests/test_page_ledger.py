@@ -9,7 +9,7 @@ from core.runs import engine
 from core.runs.store import RunStore
 from core.ttm._ledger import PARTS
 from core.ttm.run import LedgerRun, TTMRun
-from ui.ledger import _beyond
+from ui.ledger import _beyond, points_text
 
 TTM, RUNS = "pages/4_Test-Time_Matching.py", "pages/9_Runs.py"
 MAIN = ("metric", "bijections", "training")
@@ -124,3 +124,30 @@ def test_a_run_is_beyond_controls_where_it_clearly_beats_each_of_them(beyond, wo
     found, said = _beyond({"rows": rows})
     assert found == word and said.replace("\u00a0", " ").replace("\u2060", "").startswith(f"{closest} points")
     assert _beyond({"rows": []})[0] == "Not measured"
+
+
+def test_the_page_of_controls_begins_with_what_the_closest_one_leaves():
+    """There was no sentence above the figure."""
+    from ui.ledger import _shipped, _verdict
+
+    record = _shipped()[0]
+    rows = {row["name"]: row for row in record["rows"]}
+    said = _verdict(record).replace("\u00a0", " ").replace("\u2060", "")
+    controls = [row for row in rows.values() if row["kind"] == "control"]
+    closest = min(controls, key=lambda row: row["beyond"]["low"])
+    assert f"“{closest['label']}” gives" in said and f"the closest of {len(controls)} controls" in said
+    for row in (rows["training"], closest, closest["beyond"]):
+        assert f"{row['difference']:+.1f}".replace("-", "−") in said
+    assert said.count("95 % interval") == 3
+    assert _verdict({"rows": [rows["training"]]}) == ""
+
+
+@pytest.mark.parametrize(
+    ("by_caption", "said"), [(21.9, "also by caption"), (22.0, "by caption +9.2 to +22.0")]
+)
+def test_an_interval_that_is_the_same_by_caption_is_printed_once(by_caption, said):
+    """“95 % interval +9.2 to +21.9, by caption +9.2 to +21.9” stood in the box."""
+    row = {"difference": 15.7, "low": 9.2, "high": 21.9}
+    row["clustered"] = {"by": "caption", "low": 9.2, "high": by_caption}
+    told = points_text(row).replace("\u00a0", " ").replace("\u2060", "")
+    assert told == f"+15.7 points (95 % interval +9.2 to +21.9, {said})"

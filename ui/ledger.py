@@ -156,17 +156,40 @@ _UNKNOWN = NOT_MEASURED, "the controls have not come to their end."
 
 def _beyond(record: Mapping[str, Any]) -> tuple[str, str]:
     """Word and number of the run against the control that leaves it the least."""
+    found = _closest(record)
+    if found is None:
+        return _UNKNOWN
+    word, least, count = found
+    closest = f"against the closest of {counted(count, 'control')}, “{least['label']}”"
+    return word, f"{points_text(least['beyond'])} {closest}."
+
+
+def _closest(record: Mapping[str, Any]) -> tuple[str, Mapping[str, Any], int] | None:
+    """The control that leaves the run the least, what that proves, and of how many it is; None without any."""
     rows = [row for row in record["rows"] if row["kind"] == "control" and row["beyond"]]
     if not rows:
-        return _UNKNOWN
+        return None
     ends = {row["name"]: row["beyond"].get("clustered") or row["beyond"] for row in rows}
     least = min(rows, key=lambda row: ends[row["name"]]["low"])
     clearly = all(each["low"] > 0 for each in ends.values())
     word = YES if clearly else NO if any(each["high"] < 0 for each in ends.values()) else NOT_PROVEN
     if word == NO:
         least = min(rows, key=lambda row: ends[row["name"]]["high"])
-    closest = f"against the closest of {counted(len(rows), 'control')}, “{least['label']}”"
-    return word, f"{points_text(least['beyond'])} {closest}."
+    return word, least, len(rows)
+
+
+def _verdict(record: Mapping[str, Any]) -> str:
+    """What TTM gained, how much of that the closest control gives, and whether the rest is beyond chance; "" as long as
+    no control has ended. Markdown."""
+    found, own = _closest(record), next((r for r in record["rows"] if r["name"] == "training"), None)
+    if found is None or own is None:
+        return ""
+    word, least, count = found
+    return (
+        f"**{QUESTION} {word}:** of TTM's {points_text(own)} of {METRICS[GROUP_MATCH].label} the control "
+        f"“{least['label']}” gives {points_text(least)}. What TTM has beyond it, the closest of "
+        f"{counted(count, 'control')}, is {points_text(least['beyond'])}."
+    )
 
 
 def _open_controls(there: Run) -> None:
@@ -269,6 +292,8 @@ def draw(record: Mapping[str, Any], key: str) -> None:
     rows = {row["name"]: row for row in record["rows"]}
     summary = "; ".join(f"{row['label']}: {_signed(row['difference'])} points" for row in rows.values())
     figure = figures.ledger_figure(record)
+    if verdict := _verdict(record):
+        st.markdown(verdict)
     chart(figure, f"{TITLE} {summary}.", f"{key}-figure")
     st.caption(_reading(record))
     with st.container(key=f"gain-meanings-{key}"):  # a phone has them part by part alone
