@@ -38,7 +38,7 @@ def section(store: RunStore, job: AdaptationRun, evaluation: Evaluation) -> None
     """
     runs = _measured(job, evaluation)
     if runs:
-        _of_selection(runs, *_before(job), job.groups)
+        _of_selection(runs, *_before(job), job.groups, _shipped_end(job))
     elif not any(
         run.status == "finished" and run.kind in KINDS and not run.is_example for run in store.list()
     ):
@@ -115,23 +115,36 @@ def few_groups_line(job: AdaptationRun, evaluation: Evaluation) -> str:
 
 
 def _of_selection(
-    runs: Sequence[Sequence[Mapping[str, Any]]], before: Estimate, groups: int, few: int | None
+    runs: Sequence[Sequence[Mapping[str, Any]]],
+    before: Estimate,
+    groups: int,
+    few: int | None,
+    shipped: float | None = None,
 ) -> None:
     """Mean curves with one standard deviation over seeds, and what they come to, whatever the form now asks for.
 
     before : of those runs; groups : how many they are of. few : how many a run of fewer has, of which this is no
-    promise: folded, and named as what it is.
+    promise: folded, and named as what it is. shipped : where the example ended, if it is of this set and model.
     """
     place = st.expander(f"What came out with all {groups} groups, not {few}") if few else st.container()
     with place:
-        _figure_and_words(runs, before, groups)
+        _figure_and_words(runs, before, groups, shipped)
 
 
-def _figure_and_words(runs: Sequence[Sequence[Mapping[str, Any]]], before: Estimate, groups: int) -> None:
+def _shipped_end(job: AdaptationRun) -> float | None:
+    """GroupMatch in percent where the example that ships ended, if it is of this set and model; it is none of the
+    measured runs."""
+    title, steps = _shipped()
+    return group_match_ends([steps])[0, 1] if title == f"{job.benchmark} · {job.model}" else None
+
+
+def _figure_and_words(
+    runs: Sequence[Sequence[Mapping[str, Any]]], before: Estimate, groups: int, shipped: float | None
+) -> None:
     values = np.array([[step["metrics"][GROUP_MATCH]["value"] for step in steps] for steps in runs])
     iterations = values.shape[1] - 1
     seeds = [int(steps[0]["seed"]) for steps in runs]
-    said = f"{_measured_line(values, before)}{_by_seed_line(seeds, values[:, -1])}{_memorised_line(runs)}"
+    said = f"{_measured_line(values, before)}{_by_seed_line(seeds, values[:, -1], shipped)}{_memorised_line(runs)}"
     with st.container(border=True, key="measured-runs"):
         left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
         with left:
@@ -173,15 +186,20 @@ def _measured_line(values: np.ndarray, before: Estimate) -> str:
     )
 
 
-def _by_seed_line(seeds: Sequence[int], ends: np.ndarray) -> str:
+def _by_seed_line(seeds: Sequence[int], ends: np.ndarray, shipped: float | None = None) -> str:
     """Where each seed ended, and that it need not end there on the reader's machine: training amplifies how processors
-    round."""
+    round. shipped : where the example ended, which has the first of these seeds and ended elsewhere."""
     if len(seeds) < 2:
         return ""
     each = ", ".join(map(_pct, ends))
+    other = (
+        ""
+        if shipped is None
+        else f": the finished run that ships, seed {seeds[0]} as well, is none of these and ended at {_pct(shipped)} %"
+    )
     return (
         f" Seeds {seeds[0]} to {seeds[-1]}, on another machine: {each} %. Here the same seed may end several points "
-        "higher or lower."
+        f"higher or lower{other}."
     )
 
 
