@@ -776,6 +776,16 @@ def group_of_seeds(tmp_path, monkeypatch):
     return RunStore(), "g-0123abcd"
 
 
+def test_an_export_without_out_is_named_by_the_run_here_and_never_overwrites(
+    group_of_seeds, tmp_path, monkeypatch
+):
+    store, group = group_of_seeds
+    monkeypatch.chdir(tmp_path)
+    for code in (0, 1):
+        assert bool(CliRunner().invoke(app, ["export", "run", group]).exit_code) == bool(code)
+    assert [path.name for path in tmp_path.glob("*.zip")] == [f"{group}.zip"]
+
+
 @pytest.mark.parametrize("name", ["seeds.zip", "seeds"])
 def test_the_seeds_of_a_group_are_one_file_or_folder_that_comes_back(group_of_seeds, tmp_path, name):
     """`export run g-…` said that there is no such run; the page Runs packed them."""
