@@ -779,7 +779,7 @@ def group_of_seeds(tmp_path, monkeypatch):
 def test_an_export_without_out_is_named_by_the_run_here_and_never_overwrites(
     group_of_seeds, tmp_path, monkeypatch
 ):
-    store, group = group_of_seeds
+    _, group = group_of_seeds
     monkeypatch.chdir(tmp_path)
     for code in (0, 1):
         assert bool(CliRunner().invoke(app, ["export", "run", group]).exit_code) == bool(code)

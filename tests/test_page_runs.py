@@ -554,7 +554,8 @@ def test_groups_of_seeds_have_the_paired_difference_of_the_seeds_that_both_have(
     every = np.mean([RunStore().steps(run)[-1]["metrics"]["group_match"]["value"] for run in made.seeds])
     line = next(each.value for each in test.markdown if "All complete seeds" in each.value)
     line = line.replace("\\", "").replace("\u00a0", " ").replace("\u2060", "")
-    assert line.startswith("A: 1 seed; B: 2 seeds; compared over seed 0 alone, complete in both.")
+    assert "A: 1 seed; B: 2 seeds; compared over seed 0 alone, complete in both." in said
+    assert line.startswith("All complete seeds")  # folded: above the fold stands the tested difference alone
     assert f"B − A {_signed(every - a)} points, which is not tested.".replace("-", "−") in line
     assert f"A {_pct(a)} % (" in line and f"B {_pct(every)} ± " in line and "over 2 seeds" in line
 
