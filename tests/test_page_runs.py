@@ -554,7 +554,7 @@ def test_groups_of_seeds_have_the_paired_difference_of_the_seeds_that_both_have(
     every = np.mean([RunStore().steps(run)[-1]["metrics"]["group_match"]["value"] for run in made.seeds])
     line = next(each.value for each in test.markdown if "All complete seeds" in each.value)
     line = line.replace("\\", "").replace("\u00a0", " ").replace("\u2060", "")
-    assert "A: 1 seed; B: 2 seeds; compared over seed 0 alone, complete in both." in said
+    assert "A: 1 seed; B: 2 seeds; compared over seed 0 alone, complete in both." in said.replace("\\", "")
     assert line.startswith("All complete seeds")  # folded: above the fold stands the tested difference alone
     assert f"B − A {_signed(every - a)} points, which is not tested.".replace("-", "−") in line
     assert f"A {_pct(a)} % (" in line and f"B {_pct(every)} ± " in line and "over 2 seeds" in line
@@ -1843,7 +1843,9 @@ def test_the_command_compares_two_as_the_page_does(app, made, capsys):  # noqa: 
 
     plain = told(made.simplematch, made.group)
     verdict = next(each.value for each in test.markdown if each.value.startswith("**GroupMatch: "))
-    verdict = re.sub(r"\b([AB]) \([^)]*\)", r"\1", verdict)  # the page names both, the command in lines of their own
+    verdict = re.sub(
+        r"\b([AB]) \([^)]*\)", r"\1", verdict
+    )  # the page names both, the command in lines of their own
     assert plain.splitlines()[0] == re.sub("[*\u2060]", "", verdict).replace("\u00a0", " ")
     row = next(line for line in plain.splitlines() if line.lstrip().startswith("GroupMatch "))
     for column in ("A", "B", "B − A", "p (Holm)"):
