@@ -540,9 +540,10 @@ def verdict(
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both))
     # The interval is uncorrected, and so is the p beside it; the corrected one is named, here or in the verdict.
     alone, corrected = p_exact(tested.p_value), p_exact(tested.p_holm or tested.p_value)
-    after = ", also after correction" if corrected == alone else f", corrected {corrected}"
+    after = f", {'also' if corrected == alone else corrected} {paired._after_holm(tests)}"
     beside = " by itself" if is_unproven else after if tests > 1 else ""
-    interval = f"95 % interval {_signed_range(low, high)}"
+    by = "" if match.clustered is None else match.clustered.by  # `crossmatch compare` has the other one too
+    interval = f"{paired._interval_head(1, by)} {_signed_range(low, high)}"
     interval += f", {paired._moved_end(tested)} by the exact test" if paired._moved_end(tested) else ""
     of = "" if match._ahead or is_unproven else ", the second minus the first"
     difference = f"{_signed(led)} points{of} ({interval}; p\u00a0=\u00a0{alone}{beside})"

@@ -146,7 +146,7 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
     said = text(test).replace("\\", "")
     assert "these groups cannot tell builtin/clip and builtin/siglip apart" in said
-    lead = f"+{match['B − A']:.1f} points, the second minus the first (95 % interval "
+    lead = f"+{match['B − A']:.1f} points, the second minus the first (95 % interval by caption "
     assert match["B − A"] > 0 and (lead + match["B − A by caption: 95 %"]).replace("-", "−") + "; p " in said
     test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other="builtin/siglip")
     said = text(test).replace("\\", "")
@@ -154,10 +154,11 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     # Two decimals stood beside one in chart and intervals, and a phone had the names four times.
     assert (
         "builtin/siglip is behind builtin/clip**, with 71.3 % against 82.7 %. The difference is −11.3 points (95 % "
-        "interval −17.2 to −5.1; p = 0.00012, also after correction)."
+        "interval by caption −17.2 to −5.1; p = 0.00012, also after Holm's correction for 5 metrics)."
         in said.replace("\u2060", "").replace("\u00a0", " ")
     )
-    # “95 % interval by caption, uncorrected; p by caption, corrected for these 5 metrics” filled the headline.
+    # “95 % interval by caption, uncorrected; p by caption, corrected for these 5 metrics” filled the headline; without
+    # “by caption” it was not the first of the two intervals of `crossmatch compare`, and did not say so.
     (lead,) = [each for each in test.markdown if "is behind" in each.value]
     assert lead.help == (
         "Both count groups that share one caption as one. Interval and p are of this metric alone; the corrected p "
@@ -182,7 +183,7 @@ def test_the_p_of_the_headline_is_that_of_the_table_and_decides_with_the_interva
     assert match["p by caption"] < match["p by caption (Holm)"]
     # “95 % interval −0.3 to +14.3; p = 0.29” were one uncorrected and one corrected, and did not fit together.
     alone, corrected = p_exact(match["p by caption"]), p_exact(match["p by caption (Holm)"])
-    beside = "also after correction" if alone == corrected else f"corrected {corrected}"
+    beside = f"{'also' if alone == corrected else corrected} after Holm's correction for 5 metrics"
     assert f"p = {alone}, {beside})." in said.replace("\u00a0", " ")
     right = np.tile(np.eye(2), (300, 1, 1))
     worse = right.copy()
@@ -939,7 +940,7 @@ def test_a_small_p_is_written_in_full_with_the_corrected_one_beside_it(app, tmp_
     right = np.tile(np.eye(2), (20, 1, 1))
     first, second = uploaded(tmp_path, "a.csv", 1 - right), uploaded(tmp_path, "b.csv", right)
     test = app(COMPARE, set=first, other=second)
-    assert "p = 1.9×10⁻⁶, corrected 9.5×10⁻⁶)." in text(test).replace("\u00a0", " ")
+    assert "p = 1.9×10⁻⁶, 9.5×10⁻⁶ after Holm's correction for 5 metrics)." in text(test).replace("\u00a0", " ")
     shown = convert_arrow_bytes_to_pandas_df(test.dataframe[0].proto.arrow_data.styler.display_values)
     assert {*shown["p"]} == {"1.9×10⁻⁶"} and {*shown["p (Holm)"]} == {"9.5×10⁻⁶"}
 

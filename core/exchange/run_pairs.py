@@ -34,6 +34,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import Metric
 from core.metrics.paired import (
     _PAIRED_INTERVALS,
+    _after_holm,
     _ahead_said,
     _exact_tests,
     _interval_head,
@@ -401,7 +402,7 @@ class _Pair(NamedTuple):
         said = _ahead_said(found, first, second, self.tests, what="this comparison")
         p = found.p_value if found.p_holm is None else found.p_holm
         after = (
-            f"{_p_text(p)} after Holm's correction for {self.tests} metrics" if self.tests > 1 else _p_text(p)
+            f"{_p_text(p)} {_after_holm(self.tests)}" if self.tests > 1 else _p_text(p)
         )
         if _is_unproven(
             found

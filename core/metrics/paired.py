@@ -288,6 +288,11 @@ def _interval_head(tests: int, by: str = "") -> str:
     return f"{name}, uncorrected:" if tests > 1 else name
 
 
+def _after_holm(tests: int) -> str:
+    """What a corrected p is, behind its number: by whose method, and for how many tests."""
+    return f"after Holm's correction for {counted(tests, 'metric')}"
+
+
 def _is_unproven(found: Comparison) -> bool:
     """Whether a difference is there by its interval and its p alone, and not any more once p is corrected."""
     tested = found.clustered or found
