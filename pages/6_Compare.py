@@ -162,7 +162,17 @@ def default_other(selection: ui.Selection, names: Sequence[str]) -> str | None:
     kept = [before.get(selection.benchmark, "")]
     kept += [on for on, other in reversed(before.items()) if other == selection.benchmark]
     there = (name for name in kept if name in names and name != selection.model)
-    return next(there, None) or ui.another_model(selection)
+    return next(there, None) or ui.another_model(selection) or only_other(selection, names)
+
+
+def only_other(selection: ui.Selection, names: Sequence[str]) -> str | None:
+    """Of a file, the one other that fits it, though it has other groups besides or has to be paired in order; None where
+    both only number their groups and have not as many: that they share numbers says nothing."""
+    if not selection.is_file or len(names) != 1:
+        return None
+    both = [selection.benchmark, *names]
+    numbered = all(map(naming_hint, both))
+    return None if numbered and len({len(upload_groups(entry)) for entry in both}) > 1 else names[0]
 
 
 def replace_other_of_another_set(selection: ui.Selection, names: Sequence[str]) -> None:
@@ -631,11 +641,7 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side,
             st.session_state["side"] = next(
                 (name for name in alone if classes[CLASSES[name]][at]), st.session_state.get("side")
             )
-        chosen = pick_class(larger, sides)
-    sizes = ", ".join(
-        f"{escape_markdown(winner_text(side, sides))} {int(classes[side].sum())}" for side in CLASSES.values()
-    )
-    st.caption(f"{METRICS[metric].label} on {counted(len(groups), 'group')}: {sizes}.")
+        chosen = pick_class(larger, sides, {side: int(right.sum()) for side, right in classes.items()})
     if opened is None:
         st.session_state[CAME_ALONG] = None  # opened again, it is asked for
     else:
@@ -689,8 +695,9 @@ def open_before(group: str, said: str) -> None:
         st.caption(f"You came from this group: {escape_markdown(said)}.", width="content")
 
 
-def pick_class(larger: str, sides: tuple[Side, Side]) -> str:
-    """A class of `CLASSES`, named with the two; this one unless the address has another.
+def pick_class(larger: str, sides: tuple[Side, Side], sizes: Mapping[str, int]) -> str:
+    """A class of `CLASSES`, named with the two and its number of groups; `larger` unless the address has another.
+    sizes : by side of `paired.SIDES`.
 
     A widget that is bound to the address would write the names of the two into it.
     """
@@ -701,7 +708,9 @@ def pick_class(larger: str, sides: tuple[Side, Side]) -> str:
     chosen = st.segmented_control(
         "Groups",
         list(CLASSES),
-        format_func=lambda name: escape_markdown(winner_text(CLASSES[name], sides)),
+        format_func=lambda name: (
+            f"{escape_markdown(winner_text(CLASSES[name], sides))} **{sizes[CLASSES[name]]}**"
+        ),
         required=True,
         key="side",
         width="content",
@@ -734,7 +743,8 @@ def cards(
     widest = np.maximum(*(each.matches.margin for each in both))
     indices = indices[np.argsort(-widest[indices], kind="stable")]
     said = escape_markdown(class_text(CLASSES[chosen], sides))
-    st.caption(f"{len(indices)} of {counted(len(groups), 'group')}: {said}, largest margin first")
+    # How many they are stands in the button of the class.
+    st.caption(f"Of {counted(len(groups), 'group')}: {said} by {METRICS[metric].label}, largest margin first")
     count = -(-len(indices) // PER_PAGE)
     if st.session_state.get("cards", 1) > count:
         st.session_state["cards"] = 1

@@ -350,10 +350,13 @@ def test_classes_are_named_counted_and_turned_page_by_page(app):
     """“Only the first right”: which of the two that is had to be looked up above."""
     test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other="builtin/siglip")
     side = test.segmented_control(key="side")
-    assert side.options == ["only clip right", "only siglip right", "both right", "neither right"]
+    # The four counts stood in a line below, and that of the chosen class once more.
+    counts = {"only clip right": 55, "only siglip right": 21, "both right": 193, "neither right": 31}
+    assert side.options == [f"{name} **{count}**" for name, count in counts.items()]
     assert side.value == "only the first right"  # in the address, which another pair may follow
-    counts = "only clip right 55, only siglip right 21, both right 193, neither right 31"
-    assert f"GroupMatch on 300 groups: {counts}." in text(test).replace("\\", "")
+    said = text(test).replace("\\", "")
+    assert "Of 300 groups: right with builtin/clip, wrong with builtin/siglip by GroupMatch, largest" in said
+    assert "only clip right 55," not in said and "55 of 300" not in said
     first = [b.label for b in test.button if b.label.startswith("Compare ")]
     test.session_state["cards"] = 2
     fine(test.run())
@@ -822,6 +825,22 @@ def test_of_several_files_of_the_same_groups_none_is_chosen_unasked(app, tmp_pat
     test = app(COMPARE, set=first)
     assert next(c for c in test.selectbox if c.key == "other").value is None and not test.dataframe
     assert "Choose above the file that a.csv is compared with" in text(test).replace("\\", "")
+
+
+def test_the_only_other_file_that_fits_is_chosen_though_it_has_other_groups_or_is_paired_in_order(app, tmp_path):
+    """The page began with an empty field “a file” beside one file that fits."""
+    groups = load(SET, "test").select(range(5))
+    first = uploaded(tmp_path, "a.csv", with_right({0, 1}), groups)
+    some = uploaded(tmp_path, "some.csv", with_right({1})[:3], groups.select(range(3)))
+    uploaded(tmp_path, "strange.csv", with_right({1})[:2], load(SET, "test").select([8, 9]))
+    test = app(COMPARE, set=first)
+    assert next(c for c in test.selectbox if c.key == "other").value == some
+    assert "Both are measured on the 3 groups that both have" in text(test)
+    UploadStore().remove("some.csv")
+    in_order = uploaded(tmp_path, "numbered.npz", with_right({1}))
+    test = app(COMPARE, set=first)
+    assert next(c for c in test.selectbox if c.key == "other").value == in_order
+    assert not test.dataframe and test.toggle(key="in_order").value is False
 
 
 @pytest.mark.parametrize(("scale", "shift", "said"), [(30, -40, True), (30, 0, True), (2, 0.1, False)])
