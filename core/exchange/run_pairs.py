@@ -401,9 +401,7 @@ class _Pair(NamedTuple):
             return f"**{name}{first} and {second} have the same result in every group**{mean}."
         said = _ahead_said(found, first, second, self.tests, what="this comparison")
         p = found.p_value if found.p_holm is None else found.p_holm
-        after = (
-            f"{_p_text(p)} {_after_holm(self.tests)}" if self.tests > 1 else _p_text(p)
-        )
+        after = f"{_p_text(p)} {_after_holm(self.tests)}" if self.tests > 1 else _p_text(p)
         if _is_unproven(
             found
         ):  # the corrected p stands in the verdict, beside the interval that of the interval

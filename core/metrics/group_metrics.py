@@ -32,7 +32,6 @@ SYMBOLS = {"right": "✓", "wrong": "✗", "tie": "="}
 Rule = Callable[[View], Found]
 _MOST_TERMS = 4  # of a sum that is written out
 _LEAST_DIGITS, _MOST_DIGITS = 2, 6  # decimals of a score that is shown
-_MOST_TO_ADD = 3  # decimals that are shown for a sum's sake alone: 9.807155 is harder to read than an ≈
 _MOST_OFF = 0.1  # of the shown margin, what the shown totals may be further apart or nearer
 
 
@@ -85,8 +84,7 @@ class GroupData(NamedTuple):
     def digits(self) -> int:
         """Decimals with which its scores are shown: the fewest, of two to six, with which different scores look
         different, the margin is not 0 and all that is shown adds up. Where rounding spoils a sum with each of them,
-        those that leave the decision and the margin right; the sum then says ≈, as it does where it takes more than
-        three."""
+        those that leave the decision and the margin right; the sum then says ≈."""
         return _fewest_decimals([self]) if self.decimals is None else self.decimals
 
     def _decides_right(self, digits: int) -> bool:
@@ -157,7 +155,8 @@ def _fewest_decimals(groups: Sequence[GroupData], totals: bool = True) -> int:
     for digits in range(_MOST_DIGITS, _LEAST_DIGITS - 1, -1):
         if all(g._decides_right(digits) and (not totals or g._margin_agrees(digits)) for g in groups):
             found = digits
-    more = range(found, max(found, _MOST_TO_ADD) + 1) if totals else ()
+    # A reader adds them up by hand: 7.79 + 6.82 is 14.61, and the ≈ before 14.60 looked like a mistake.
+    more = range(found, _MOST_DIGITS + 1) if totals else ()
     return next((digits for digits in more if all(g._adds_up(digits) for g in groups)), found)
 
 
