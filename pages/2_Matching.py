@@ -27,6 +27,7 @@ from ui.export import MARGIN_NOTE, bars_note, csv_button, groups_table, row_name
 from ui.formatting import against_chance, anchor, by_shared, contents_line, say_interval_to_quote
 from ui.selection import last_benchmark
 from ui.uploads import FORMATS, new_upload, show_left_out, stored_upload
+from ui.visitor import on_phone
 from ui.worked_group import draw_worked_group, worked_example
 
 if TYPE_CHECKING:
@@ -40,10 +41,12 @@ ALL_GROUPS: dict[str, object] = {"verdict": [], MARGIN: "", "group": None, "q": 
 _PHONE = 356  # pixels: the table on a phone of 390
 _WHOLE = "tau-whole"  # in the session: whether the slider reaches margins far above the others
 _START = "tau-at-the-start"  # in the session: where the slider stands until somebody moves it
+_TYPED = "tau-typed"  # in the session: the field beside the slider
 _GROUPS, _METRIC = 64, 98  # its columns, of a metric at least
 _LETTER = 8  # pixels of a head
 MARGINS, BY_TAG = "Margins, and what a threshold selects", "By tag"
 _TO_THE_RIGHT = "for the intervals"
+_TWO_LINES = 66  # pixels: Streamlit wraps cells in rows of more than 64
 FOLDED = "Intervals, chance levels and ties in numbers"
 LEAD = (
     "GroupScore needs every row and column right, GroupMatch only the best matching as a whole; the margin says how "
@@ -114,7 +117,8 @@ def overview(evaluation: Evaluation, name: str, groups: GroupSet) -> go.Figure:
     """Every metric as a card and as a bar, the groups under both main metrics, one of them worked through; gives the
     figure. On a phone the style sheet puts the figure first and the cards last."""
     with st.container(key="overview"):
-        cards(evaluation)
+        if not on_phone():
+            cards(evaluation)
         left, right = st.columns(2, gap="large")
         with left:
             outcome_table(evaluation)
@@ -216,11 +220,7 @@ def threshold_section(evaluation: Evaluation) -> tuple[dict[str, Callable[[], go
     ):
         st.session_state.pop("tau", None)  # another set has another half, as long as nobody has moved it
     st.session_state[_START] = start
-    tau = ui.slider(
-        st, "Threshold τ", 0.0, highest, start, step=float(step), key="tau",
-        format=f"%.{max(0, round(-np.log10(step)))}f",  # as many digits as the step has
-        help="Test-time matching trains on the groups whose margin is at least τ.",
-    )  # fmt: skip
+    tau = pick_threshold(highest, start, float(step))
     st.markdown(_unbroken(str(evaluation._at_threshold(tau))))
     margins, steps = threshold_figures(evaluation, highest)
     at = margins_data(evaluation)._place(tau)
@@ -248,6 +248,27 @@ def threshold_section(evaluation: Evaluation) -> tuple[dict[str, Callable[[], go
         ),
         tau,
     )
+
+
+def pick_threshold(highest: float, start: float, step: float) -> float:
+    """The slider of the threshold, and beside it a field that stands where the slider stands, and moves it."""
+    digits = f"%.{max(0, round(-np.log10(step)))}f"  # as many as the step has
+    with st.container(horizontal=True, vertical_alignment="bottom", key="tau-row"):
+        place = st.container(width="stretch")
+        tau = ui.slider(
+            place, "Threshold τ", 0.0, highest, start, step=step, key="tau", format=digits,
+            help="Test-time matching trains on the groups whose margin is at least τ.",
+        )  # fmt: skip
+        st.session_state[_TYPED] = tau
+        st.number_input(
+            "or type it", 0.0, highest, step=step, format=digits, key=_TYPED, width=136, on_change=move_slider
+        )
+    return float(tau)
+
+
+def move_slider() -> None:
+    """The slider goes to the number that was typed, to the nearest of its steps."""
+    st.session_state["tau"] = st.session_state[_TYPED]
 
 
 def slider_end(evaluation: Evaluation) -> float:
@@ -456,6 +477,10 @@ def slices(evaluation: Evaluation) -> None:
         every = shows_every_metric(evaluation)
     table, columns = slices_table(evaluation, tag, every)
     table, constants = without_constants(table)
+    how: dict[str, Any] = {}
+    if on_phone():
+        table, columns = with_intervals_below(table, columns)
+        how = {"row_height": _TWO_LINES}
     key = f"slices-{tag}{'-every' * every}"
 
     def choose() -> None:
@@ -465,7 +490,13 @@ def slices(evaluation: Evaluation) -> None:
             ui.set_state({"tag": [f"{tag}: {table[tag][cells[0][0]]}"]})
 
     ui.wide_table(
-        table, _TO_THE_RIGHT, column_config=columns, key=key, on_select=choose, selection_mode="single-cell"
+        table,
+        _TO_THE_RIGHT,
+        column_config=columns,
+        key=key,
+        on_select=choose,
+        selection_mode="single-cell",
+        **how,
     )
     st.caption(f"{constants}Press a row to open its groups.")
     if st.session_state.pop("opened_slice", False):
@@ -518,6 +549,19 @@ def slices_table(
     return pd.DataFrame(rows), columns
 
 
+def with_intervals_below(
+    table: pd.DataFrame, columns: Mapping[str, Any]
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The table for a phone: each interval below its value, in the same cell; beyond the screen's edge nobody saw it."""
+    labels = [name.removesuffix(" 95 %") for name in table if str(name).endswith(" 95 %")]
+    shown, config = table.copy(), dict(columns)
+    for label in labels:
+        cells = zip(table[label], table[f"{label} 95 %"], strict=True)
+        shown[label] = [f"{_pct(value)}\N{NO-BREAK SPACE}% ({interval})" for value, interval in cells]
+        config[label] = st.column_config.TextColumn(width=_METRIC)  # too narrow for one line
+    return shown.drop(columns=[f"{label} 95 %" for label in labels]), config
+
+
 def without_constants(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """The table without the chance levels and ties that are the same in all rows, which took the last column off a
     laptop's screen; and the sentence that says them."""
@@ -549,10 +593,13 @@ def page(selection: ui.Selection) -> None:
     show_left_out(evaluation)
     headline(evaluation, selection.benchmark)
     bars = overview(evaluation, name, selection.selected_groups)
-    upload(selection)
     exports = ui.evaluation_exports(selection, {selection.model: evaluation}, by=tag_in_sight(evaluation))
     thresholds(evaluation, bars, f"matching-{selection_name(selection)}", selection.model, exports)
     slices(evaluation)
+    if on_phone():  # the margins are the page's main point
+        with st.container(key="cards-last"):
+            cards(evaluation)
+    upload(selection)
     ui.cite(selection.groups)
 
 

@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 import streamlit
 from driving import button, fine, html, text
+from scipy.stats import binomtest
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
@@ -471,7 +472,7 @@ def test_a_pinned_model_is_compared_on_the_same_group(app):
 def test_matching_shows_every_metric_with_interval_chance_and_ties(app):
     test = app(MATCHING, set="scenes/left-right")
     assert {m.label for m in test.metric} == {m.label for m in METRICS.values()}
-    cards = [c.value for c in test.caption if "chance" in c.value and "95 %: " in c.value]
+    cards = [c.value for c in test.caption if "chance" in c.value and c.value.startswith("95 %")]
     assert len(cards) >= len(METRICS) and all("tied" in c or "no ties" in c for c in cards)
     assert "are matched correctly although GroupScore counts them as wrong" in text(test)
 
@@ -522,6 +523,38 @@ def test_the_threshold_slider_selects_exactly(app):
     fine(test.selectbox(key="by").set_value("unseen").run())
 
 
+def test_a_threshold_can_be_typed_beside_the_slider_and_both_and_the_address_follow_each_other(app):
+    test = app(MATCHING, set="scenes/left-right", model="builtin/clip", tau="0.5")
+    typed = lambda: test.number_input(key="tau-typed")  # noqa: E731
+    assert typed().value == 0.5
+    fine(typed().set_value(0.3).run())
+    assert test.slider(key="tau").value == typed().value == 0.3 and test.query_params["tau"] in (
+        "0.3",
+        ["0.3"],
+    )
+    assert any("selected (coverage" in m.value for m in test.markdown)
+    fine(test.slider(key="tau").set_value(1.0).run())
+    assert typed().value == 1.0
+    fine(test.selectbox(key="set").set_value("scenes/triples").run())
+    assert typed().value == test.slider(key="tau").value
+
+
+def test_on_a_phone_the_table_by_tag_has_intervals_below_values_and_folds_stand_at_the_end(app, monkeypatch):
+    """The intervals were beyond the screen's edge, and three folds stood before the first chart of the margins."""
+    monkeypatch.setattr("ui.visitor.on_phone", lambda: True)
+    test = app(MATCHING, set="scenes/left-right", model="builtin/clip")
+    (table,) = (each.value for each in test.dataframe if "groups" in each.value.columns)
+    assert list(table) == ["relation", "groups", "GroupScore", "GroupMatch"]
+    # 101 of 139 and 99 of 161 groups; Clopper and Pearson's intervals.
+    for cell, right, of in zip(table["GroupMatch"], (101, 99), (139, 161), strict=True):
+        low, high = binomtest(right, of).proportion_ci(method="exact")
+        assert cell == f"{100 * right / of:.1f}\u00a0% ({100 * low:.1f}–{100 * high:.1f})"
+    assert {m.label for m in test.metric} == {m.label for m in METRICS.values()}  # folded by the style sheet
+    heads = [each.value for each in test.header]
+    assert heads[-2:] == ["Margins, and what a threshold selects", "By tag"]
+    assert "Use your own embeddings or scores" in [each.label for each in test.expander][-2:]
+
+
 def test_the_threshold_opens_where_about_half_of_the_groups_are_selected_and_follows_the_set(app):
     """It opened at 0, which selects all 300: a case in which nothing happens. The address has it once it is moved."""
     test = app(MATCHING, set="scenes/left-right", model="builtin/clip")
@@ -555,7 +588,11 @@ def test_the_exported_command_says_of_the_threshold_what_the_page_says(app, monk
 def test_cards_with_an_interval_by_caption_say_once_what_that_is_and_that_it_is_the_one_to_quote(app):
     said = "Quote the interval by caption, where groups that share one count as one{}."
     test = app(MATCHING, set="scenes/triples", model="builtin/blip-caption")
-    assert "by shared caption: 36.6–48.2" in text(test) and text(test).count(said.format("")) == 1
+    # First the interval to quote: the other one stood above it.
+    assert (
+        "95 % by shared caption: 36.6–48.2  \nover groups: " in text(test)
+        and text(test).count(said.format("")) == 1
+    )
     assert [said.format(" (228 clusters)") in metric.help for metric in test.metric] == [True] * 5
     without = app(MATCHING, set="scenes/left-right", model="builtin/clip")  # as printed both are the same
     assert "by shared" not in text(without) and said.format("") not in text(without)

@@ -88,9 +88,11 @@ def metric_card(name: str, estimate: Estimate, change: str | None = None) -> Non
     if name in METRICS:
         meaning += f"\n\n$${METRICS[name].formula}$$\n\n{METRICS[name].reference}."
     note = "Below: exact 95 % interval over groups, chance level, tied groups (a tie counts as wrong)."
-    interval, clustered = f"95 %: {_pct(estimate.low)}–{_pct(estimate.high)}", estimate.clustered
+    over, clustered = f"{_pct(estimate.low)}–{_pct(estimate.high)}", estimate.clustered
+    interval = f"95 %: {over}"
     if clustered is not None:
-        interval += f"  \n{by}" if (by := by_shared(estimate)) else ""
+        if by := by_shared(estimate):  # first the one to quote
+            interval = f"95 % {by}  \nover groups: {over}"
         note += f" {interval_to_quote(clustered.by, f'{clustered.clusters} clusters')}"
     with st.container(border=True, gap="xxsmall"):
         st.metric(
