@@ -552,7 +552,7 @@ def slices_table(
 def with_intervals_below(
     table: pd.DataFrame, columns: Mapping[str, Any]
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The table for a phone: each interval below its value, in the same cell; beyond the screen's edge nobody saw it."""
+    """The table for a phone: each interval below its value, in the same cell: beyond the edge nobody saw it."""
     labels = [name.removesuffix(" 95 %") for name in table if str(name).endswith(" 95 %")]
     shown, config = table.copy(), dict(columns)
     for label in labels:

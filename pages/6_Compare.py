@@ -166,8 +166,8 @@ def default_other(selection: ui.Selection, names: Sequence[str]) -> str | None:
 
 
 def only_other(selection: ui.Selection, names: Sequence[str]) -> str | None:
-    """Of a file, the one other that fits it, though it has other groups besides or has to be paired in order; None where
-    both only number their groups and have not as many: that they share numbers says nothing."""
+    """Of a file, the one other that fits it, though it has other groups besides or has to be paired in order; None
+    where both only number their groups and have not as many: that they share numbers says nothing."""
     if not selection.is_file or len(names) != 1:
         return None
     both = [selection.benchmark, *names]

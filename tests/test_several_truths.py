@@ -318,6 +318,9 @@ def test_a_group_is_drawn_with_every_true_pair(pictured):
     group = pictured[0]
     told = group_html.image_descriptions(group)[0]
     assert all(group.captions[j] in told for j in group.truth)
+    # Of an enlarged picture nobody saw what the model had chosen; not where a student predicts first.
+    assert group_html.image_descriptions(group, data=wrong)[0] == f"{told}; the model gives it caption 3"
+    assert "gives" not in group_html.image_descriptions(group, described=False, data=wrong)[0]
 
 
 def test_test_time_matching_runs_and_measures_both(make, pictured):

@@ -62,12 +62,15 @@ def thumbnail(image: ImageRef) -> str:
     return f'<img src="{address}" width="{width}" height="{height}" alt="">'
 
 
-def image_tags(group: Group, described: bool = True, size: int = _SHOWN) -> list[str]:
+def image_tags(
+    group: Group, described: bool = True, size: int = _SHOWN, data: GroupData | None = None
+) -> list[str]:
     """The group's images as markup.
 
-    described : whether the alternative text holds the true caption; not where a student is to guess it.
+    described : whether the alternative text holds the true caption; not where a student is to guess it. data : whose
+    matching it then holds, too.
     """
-    descriptions = group_html.image_descriptions(group, described)
+    descriptions = group_html.image_descriptions(group, described, data)
     return [enlargeable_image(*each, size) for each in zip(group.images, descriptions, strict=True)]
 
 
@@ -79,7 +82,7 @@ def draw_group(
     metric: str | None = None,
 ) -> None:
     """Images, captions and the lines between them: the matching, or what a metric judges."""
-    images = image_tags(group, described=revealed)
+    images = image_tags(group, described=revealed, data=data if metric is None else None)
     st.html(group_html.matching_html(images, group.captions, data, revealed, student, metric))
 
 

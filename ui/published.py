@@ -405,7 +405,7 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | N
         held = _stored_file()
         assumed = (
             "A file that names no benchmark, as none of scores or embeddings does, is taken as one of "
-            f"{chosen.title}."
+            f"{chosen.title}, if it has as many groups of its shape."
         )
         st.caption(escape_markdown(assumed))
     own = _GivenFile.uploaded(file) if file is not None else _GivenFile.stored(held) if held else None

@@ -181,12 +181,16 @@ def _told_mark(data: GroupData, name: str) -> str:
     return f'<span class="cm-mark cm-wrong">{told}</span>' if is_part else _mark(kind, told)
 
 
-def image_descriptions(group: Group, described: bool = True) -> list[str]:
+def image_descriptions(group: Group, described: bool = True, data: GroupData | None = None) -> list[str]:
     """The alternative text of each image: `Image A of swap/test/0003: a red cube`, with its true caption if `described`
-    and known."""
+    and known; then with the caption of the induced matching of `data`, too, where there is one."""
     names = [f"Image {image_name(i)} of {group.id}" for i in range(len(group.images))]
     own = [[group.captions[j] for i, j in group.truth_pairs if i == image] for image in range(len(names))]
-    return [f"{n}: {' / '.join(c)}" if described and c else n for n, c in zip(names, own, strict=True)]
+    told = [f"{n}: {' / '.join(c)}" if described and c else n for n, c in zip(names, own, strict=True)]
+    if not described or data is None or data.matching is None:
+        return told
+    given = zip(told, data.matching, strict=True)
+    return [f"{each}; the model gives it caption {caption + 1}" for each, caption in given]
 
 
 def card_html(
