@@ -827,7 +827,9 @@ def test_of_several_files_of_the_same_groups_none_is_chosen_unasked(app, tmp_pat
     assert "Choose above the file that a.csv is compared with" in text(test).replace("\\", "")
 
 
-def test_the_only_other_file_that_fits_is_chosen_though_it_has_other_groups_or_is_paired_in_order(app, tmp_path):
+def test_the_only_other_file_that_fits_is_chosen_though_it_has_other_groups_or_is_paired_in_order(
+    app, tmp_path
+):
     """The page began with an empty field “a file” beside one file that fits."""
     groups = load(SET, "test").select(range(5))
     first = uploaded(tmp_path, "a.csv", with_right({0, 1}), groups)
@@ -959,7 +961,9 @@ def test_a_small_p_is_written_in_full_with_the_corrected_one_beside_it(app, tmp_
     right = np.tile(np.eye(2), (20, 1, 1))
     first, second = uploaded(tmp_path, "a.csv", 1 - right), uploaded(tmp_path, "b.csv", right)
     test = app(COMPARE, set=first, other=second)
-    assert "p = 1.9×10⁻⁶, 9.5×10⁻⁶ after Holm's correction for 5 metrics)." in text(test).replace("\u00a0", " ")
+    assert "p = 1.9×10⁻⁶, 9.5×10⁻⁶ after Holm's correction for 5 metrics)." in text(test).replace(
+        "\u00a0", " "
+    )
     shown = convert_arrow_bytes_to_pandas_df(test.dataframe[0].proto.arrow_data.styler.display_values)
     assert {*shown["p"]} == {"1.9×10⁻⁶"} and {*shown["p (Holm)"]} == {"9.5×10⁻⁶"}
 

@@ -131,7 +131,8 @@ def test_what_is_no_document_stays_as_it_is(accept):
 def test_every_image_is_named_by_group_and_caption_unless_it_is_to_be_guessed(app):
     name = "left-right/test/0003"
     shown = html(app(GROUPS, set="scenes/left-right", group=name))
-    assert f'alt="Image A of {name}: a picture of a white sphere to the right of a red block; the model gives it caption ' in shown
+    described = f"Image A of {name}: a picture of a white sphere to the right of a red block"
+    assert f'alt="{described}; the model gives it caption ' in shown
     guessed = html(app(GROUPS, set="scenes/left-right", group=name, predict="true"))
     assert f'alt="Image A of {name}"' in guessed and "red block" not in guessed.split("cm-middle")[0]
 
