@@ -226,9 +226,8 @@ def ttm_compare_figure(runs: Mapping[str, TTMData], metric: str, height: int = 3
             )
     total = max((data.total for data in runs.values()), default=1)
     steps_axis(figure, total, height, label_and_meaning(metric)[0], percent=True)
-    seen = [
-        values[:, : 3 if len(runs) <= 3 else 1].ravel() for values in drawn
-    ]  # with their bands, where they have any
+    ends = 3 if len(runs) <= 3 else 1  # with their bands, where they have any
+    seen = [values[:, :ends].ravel() for values in drawn]
     if seen:
         bottom, top = _percent_ends(np.concatenate(seen), [*chances])
         figure.update_yaxes(

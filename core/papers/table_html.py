@@ -46,9 +46,8 @@ WORLD = "The built-in world"
 _SIMPLEMATCH = ", SimpleMatch"  # ends such a line, beside that of test-time matching
 _ON_WORLD = "built-in world, "  # begins the lines of a paper's table that are measured there
 _BESIDE = 3  # columns that fit a phone with the name of a row beside its numbers
-_FOLDED = range(
-    5, 10
-)  # columns that a phone has in two or three lines, each number with the name of its column
+# How many columns a phone has in two or three lines, each number with the name of its column.
+_FOLDED = range(5, 10)
 _TOP = ' class="cm-highest" title="The highest of its column"'
 _HUMAN = "human"  # a line that no model is compared with
 _SOURCES = ("paper", "shipped", "yours")  # of a cell's numbers
