@@ -679,7 +679,7 @@ def test_below_the_figure_stands_one_note_and_then_the_group(app):
     elements = [e for e in app(bare=True).main if str(getattr(e, "value", ""))]
     said = [str(e.value) for e in elements]
     note = next(i for i, each in enumerate(said) if each.startswith("Band"))
-    assert len(said[note]) < 66  # a line of a phone, with the sign of its tip
+    assert len(said[note]) < 132  # two lines of a phone: the second has the chance level of each curve
     # Beside figure and note stand the group's name, its two matrices and what alpha turns.
     assert ": TextScore " in " ".join(said[:note])
     group = said.index("One group, before and after")
@@ -1668,7 +1668,7 @@ def test_both_ends_of_the_gain_to_quote_stand_below_it_of_the_same_halves(app, s
     held = scored[1][FIRST].validated("text_score")
     said = text(app(set=FIRST)).replace("\u00a0", " ")
     ends = f"{held.zero.mean():.1f} % at α = 0 → {held.values.mean():.1f} % at the chosen α"
-    assert f"Held out: {ends}; chance 3.7 %." in said
+    assert f"**Held out: {ends}**; chance 3.7 %." in said
     gains = held.values - held.zero
     assert f"The 10 paired gains: {gains.min():+.1f} to {gains.max():+.1f} points.".replace("-", "−") in said
     single = AlphaStudy(np.array([[[1.0, 0.0]]]), np.array([[1.0, 0.0]]), np.zeros((1, 1), int), ["a"])

@@ -1222,10 +1222,10 @@ def test_of_words_that_nobody_can_judge_ranks_are_compared_and_no_scores_of_two_
     for side, own, other, when in (
         (sides[0], before, after, "after"), (sides[1], after, before, "before")
     ):  # fmt: skip
-        first = np.argsort(-own, kind="stable")[:6]
+        first = np.argsort(-own, kind="stable")[:8]
         ranks = [1 + int((other > other[image]).sum()) for image in first]
         assert re.findall(rf"rank (\d+) {when} training", side) == [*map(str, ranks)]
-    same = {*np.argsort(-before, kind="stable")[:6]} & {*np.argsort(-after, kind="stable")[:6]}
+    same = {*np.argsort(-before, kind="stable")[:8]} & {*np.argsort(-after, kind="stable")[:8]}
     assert f"{len(same)} of the first 8 pictures are the same" in text(test)
 
 
