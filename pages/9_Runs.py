@@ -1301,12 +1301,13 @@ def answer(pair: _Pair, metric: str | None, store: RunStore) -> None:
 
 
 def _letters_and_names(pair: _Pair) -> list[str]:
-    """`A (seed 0)` and `B (seed 1)`: in the verdict letters alone sent the eye to the list. Markdown."""
+    """`A (seed 0)` and `B (seed 1)`: in the verdict letters alone sent the eye to the list; `B` of a run that nothing
+    sets apart but the other's name. Markdown."""
     own = [
         name or apart for name, apart in zip(map(given_name, pair.runs), set_apart(*pair.runs), strict=True)
     ]
     return [
-        f"{side} ({escape_markdown(cut_within(said, _GIVEN_LETTERS))})"
+        f"{side} ({escape_markdown(cut_within(said, _GIVEN_LETTERS))})" if said else side
         for side, said in zip("AB", own, strict=True)
     ]
 
