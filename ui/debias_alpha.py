@@ -151,12 +151,14 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     figure = _curve_figure(study, metric)
     with drawn:
         _curve_section(study, figure, alpha, metric, others)
-        said, more = _drawn(study, metric, others)
-        st.container(key="alpha-key").caption(unbroken(said), help=unbroken(more))
-        if (flat := _why_flat(study, [metric, *others])) and not on_phone():
+        said, levels, more = _drawn(study, metric, others)
+        flat = _why_flat(study, [metric, *others])
+        key = said if on_phone() else f"{said} {levels}"
+        st.container(key="alpha-key").caption(unbroken(key), help=unbroken(more))
+        if flat and not on_phone():
             st.container(key="alpha-flat").caption(unbroken(flat))
-    if flat and on_phone():  # whose slider has its sentence on the first screen
-        notes.caption(unbroken(flat))
+    if on_phone():  # whose slider has its sentence on the first screen
+        notes.caption(unbroken(f"{levels} {flat}".strip()))
     if on_phone() and _is_of_a_built_in_set():  # beside the verdict it took the slider's line
         with notes:
             _offer_retrieval(_gain_here(study, metric))
@@ -445,9 +447,9 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     return unbroken(f"α = {_short(alpha)}, {whole}: {label} {value}; {changed}.")
 
 
-def _drawn(study: AlphaStudy, metric: str, others: Sequence[str] = ()) -> tuple[str, str]:
-    """What the figure's band, line, star and strip are, of those that it has, and the chance level of every curve that
-    is drawn; and what can be pressed, for the tip beside it. others : metrics drawn beside the chosen one."""
+def _drawn(study: AlphaStudy, metric: str, others: Sequence[str] = ()) -> tuple[str, str, str]:
+    """What the figure's band, line, star and strip are, of those that it has; the chance level of every curve that is
+    drawn; and what can be pressed, for the tip beside it. others : metrics drawn beside the chosen one."""
     data = _curve_data(study, metric)
     dotted = "dotted: chance" if figures._chance_is_on_axis(data) else "↓: below"
     best = ""
@@ -458,7 +460,7 @@ def _drawn(study: AlphaStudy, metric: str, others: Sequence[str] = ()) -> tuple[
     more = " “Curves” draws other metrics, too." * (len(data.y) > 1)
     press = f"Press the figure to move α; beside it, or near an end, for α = 0 or 1.{more}"
     levels = ", ".join(f"{METRICS[name].label} {_pct(study._chance(name))} %" for name in (metric, *others))
-    return f"Band: 95 % interval; {dotted}.{best} Chance: {levels}.", press
+    return f"Band: 95 % interval; {dotted}.{best}", f"Chance: {levels}.", press
 
 
 def _why_flat(study: AlphaStudy, drawn: Sequence[str]) -> str:
