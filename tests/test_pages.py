@@ -588,14 +588,17 @@ def test_the_exported_command_says_of_the_threshold_what_the_page_says(app, monk
 def test_cards_with_an_interval_by_caption_say_once_what_that_is_and_that_it_is_the_one_to_quote(app):
     said = "Quote the interval by caption, where groups that share one count as one{}."
     test = app(MATCHING, set="scenes/triples", model="builtin/blip-caption")
-    # First the interval to quote: the other one stood above it.
-    assert (
-        "95 % by shared caption: 36.6–48.2  \nover groups: " in text(test)
-        and text(test).count(said.format("")) == 1
-    )
+    # The interval to quote alone: the other one stood beside it, ten ranges on five cards.
+    assert "95 % by shared caption: 36.6–48.2  \nchance " in text(test)
+    assert text(test).count(said.format("")) == 1
+    assert "over groups: " not in text(test)
+    first = next(metric.help for metric in test.metric if "Over groups alone" in metric.help)
+    assert "Below: 95 % interval by shared caption, chance level" in first
+    assert "Over groups alone, the exact 95 % interval is 36.7–48.1." in first
     assert [said.format(" (228 clusters)") in metric.help for metric in test.metric] == [True] * 5
     without = app(MATCHING, set="scenes/left-right", model="builtin/clip")  # as printed both are the same
     assert "by shared" not in text(without) and said.format("") not in text(without)
+    assert all("Below: exact 95 % interval over groups, chance" in metric.help for metric in without.metric)
 
 
 def test_every_cell_of_the_table_of_outcomes_opens_its_groups(app):

@@ -87,13 +87,15 @@ def metric_card(name: str, estimate: Estimate, change: str | None = None) -> Non
     label, meaning = label_and_meaning(name)
     if name in METRICS:
         meaning += f"\n\n$${METRICS[name].formula}$$\n\n{METRICS[name].reference}."
-    note = "Below: exact 95 % interval over groups, chance level, tied groups (a tie counts as wrong)."
-    over, clustered = f"{_pct(estimate.low)}–{_pct(estimate.high)}", estimate.clustered
-    interval = f"95 %: {over}"
-    if clustered is not None:
-        if by := by_shared(estimate):  # first the one to quote
-            interval = f"95 % {by}  \nover groups: {over}"
-        note += f" {interval_to_quote(clustered.by, f'{clustered.clusters} clusters')}"
+    over, by = f"{_pct(estimate.low)}–{_pct(estimate.high)}", by_shared(estimate)
+    kind, rest = f"by shared {estimate.clustered.by}" if by and estimate.clustered else "over groups", ""
+    if by:  # one interval on the card, the one to quote; two on each of five cards were ten ranges in grey
+        rest = f" Over groups alone, the exact 95 % interval is {over}."
+    if estimate.clustered is not None:
+        rest += f" {interval_to_quote(estimate.clustered.by, f'{estimate.clustered.clusters} clusters')}"
+    exact = "" if by else "exact "
+    note = f"Below: {exact}95 % interval {kind}, chance level, tied groups (a tie counts as wrong).{rest}"
+    interval = f"95 % {by}" if by else f"95 %: {over}"
     with st.container(border=True, gap="xxsmall"):
         st.metric(
             label,
