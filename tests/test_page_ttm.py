@@ -99,9 +99,12 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     # The page opens on the set that gains most; that others lose was in the fold alone.
     table = _table()
     rises, falls = int((table.gain > 0).sum()), int((table.gain < 0).sum())
-    of = f"GroupMatch rises on {rises} of {len(table)} measured lines, each a model on a set, and falls on {falls}; "
-    assert falls > 20 and f"{of}{(table['shift'] != 'none').sum()} of them have shifted" in plain(test)
-    assert "and [how lines are counted](Papers#how-lines-are-counted)." in plain(test)
+    said = (
+        f"It does not always help: on average over seeds GroupMatch rose on {rises} of {len(table)} measured lines and "
+        f"fell on {falls} ([how they are counted](Papers#how-lines-are-counted))."
+    )
+    assert falls > 20 and said in plain(test)
+    assert "are among the" not in plain(test)  # three readings: on Papers alone
     fine(test.slider(key="share").set_value(50).run())
     assert "selects 150 of 300 groups" in plain(test)
     assert (
