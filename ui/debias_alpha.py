@@ -106,9 +106,7 @@ _NEAR_END = 0.02  # of alpha: six pixels of a phone
 _LITTLE = (
     0.6  # the spread of log P(t) in a group over that of an image's scores, where alpha has little to remove
 )
-_KEPT = (
-    "group-while-alpha-moves"  # in the session: study and metric, and the index that the page chose for them
-)
+_KEPT = "group-while-alpha-moves"  # in the session: set with model, metric, and the group that the page chose for them
 _AT_BEST = "alpha-at-the-best"  # in the session: a set that opens at its best alpha
 _START = "alpha-at-the-start"  # in the session: where the slider stands until somebody moves it
 _FOLDED = "Its images and captions, before and after"  # what a phone opens
@@ -167,7 +165,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         notes.caption(unbroken(edge))
     if wins := _which_sentences_win(study, metric):
         notes.caption(unbroken(wins))
-    index = _one_group(study, groups, alpha, metric, matrices)
+    index = _one_group(inputs, groups, alpha, metric, matrices)
     # Open or not, it stays so while alpha moves: its label has no alpha in it.
     with st.expander("Every metric at this α", key="every-metric"):
         st.markdown(f"**α = {_alpha_text(alpha)}**")
@@ -787,11 +785,14 @@ def _cards(study: AlphaStudy, alpha: float, metric: str) -> None:
         )
 
 
-def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str, place: DeltaGenerator) -> int:
+def _one_group(
+    inputs: DebiasInputs, groups: GroupSet, alpha: float, metric: str, place: DeltaGenerator
+) -> int:
     """The shown group, at alpha 0 and at alpha, its matrices in a place beside the figure; returns its index."""
+    study = inputs.study
     at_zero, gains, alpha = not alpha, _gains(study, metric), _changing_alpha(study, alpha, metric)
     notes = [_instead_of_zero(alpha, metric, gains)] if at_zero else []
-    index, why = _shown_group(study, alpha, metric)
+    index, why = _shown_group(study, (groups.title, inputs.model), alpha, metric)
     group = groups[index]
     keep_in_view(groups, group.id)
     st.caption(" ".join([f"{group_line(group.id, list(study.ids))}.", escape_markdown(why), *notes]))
@@ -916,9 +917,9 @@ def _leads(data: GroupData) -> list[str]:
     return found
 
 
-def _shown_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]:
+def _shown_group(study: AlphaStudy, shown: tuple[str, str], alpha: float, metric: str) -> tuple[int, str]:
     """The buttons of groups that alpha changes and the field of all, in a row; which is shown, and why where nobody
-    chose one."""
+    chose one. shown : the set and the model."""
     flips, ids = study.flips(alpha, metric), list(study.ids)
     warn_unknown_group(ids)
     with st.container(
@@ -934,7 +935,7 @@ def _shown_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str
                 key=f"flip-{label}",
             )
         chosen = pick_group(ids, warn=False, label_visibility="collapsed", width=340)
-    return _kept_group(study, alpha, metric) if chosen is None else (ids.index(chosen), "")
+    return _kept_group(study, shown, alpha, metric) if chosen is None else (ids.index(chosen), "")
 
 
 def _clearest_first(study: AlphaStudy, alpha: float, mask: np.ndarray, verb: str) -> list[int]:
@@ -958,27 +959,17 @@ def _following(flipped: Sequence[str]) -> str:
     return flipped[(flipped.index(group) + 1) % len(flipped)] if group in flipped else flipped[0]
 
 
-def _kept_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]:
-    """`_first_group`, and from then on the same one while alpha moves, so that the alpha is seen that turns it: one
-    that every alpha fixes was another group at each. At 1 and at the best alpha it gives way where it is no example of
-    what alpha does there."""
+def _kept_group(study: AlphaStudy, shown: tuple[str, str], alpha: float, metric: str) -> tuple[int, str]:
+    """`_first_group`, and from then on the same one while alpha moves, to either end, so that the alpha is seen that
+    turns it. shown : the set and the model."""
     kept = st.session_state.get(_KEPT)
-    if kept is None or kept[:2] != (id(study), metric) or not _shows_it(study, alpha, metric, kept[2]):
+    if kept is None or kept[:2] != (shown, metric) or kept[2] not in study.ids:
         index, why = _first_group(study, alpha, metric)
-        st.session_state[_KEPT] = (id(study), metric, index)
+        st.session_state[_KEPT] = (shown, metric, study.ids[index])
         return index, why
-    index, flips = kept[2], study.flips(alpha, metric)
+    index, flips = list(study.ids).index(kept[2]), study.flips(alpha, metric)
     does = "fixes" if flips.fixed[index] else "breaks" if flips.broken[index] else "leaves as it is"
     return index, f"Shown: a group that α = {_alpha_text(alpha)} {does}, by {METRICS[metric].label}."
-
-
-def _shows_it(study: AlphaStudy, alpha: float, metric: str, index: int) -> bool:
-    """Whether a group is an example of what most changes are at an alpha that has a button; elsewhere any group is."""
-    if alpha not in (1.0, study.best(metric)._written):
-        return True
-    flips = study.flips(alpha, metric)
-    fixed, broken = (int(mask.sum()) for mask in flips)
-    return fixed == broken or bool((flips.fixed if fixed > broken else flips.broken)[index])
 
 
 def _first_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]:
