@@ -224,9 +224,9 @@ def _ranked_alone(found: RetrievalSubset, query: int, pool: str) -> str:
     ranked = None if pool == "everything" else getattr(found, pool)
     if ranked is None or ranked[query].all():
         return ""
-    return (
-        f" among the {int(ranked[query].sum())} with {POOLS[pool].partition(' (')[0]}, which alone are ranked"
-    )
+    words = POOLS[pool].partition(" (")[0]
+    as_there = ", as in Cola" if pool == "any_word" else ""  # whose list is this one
+    return f" among the {int(ranked[query].sum())} with {words}; the others are left out{as_there}"
 
 
 def as_object(found: RetrievalSubset, query: int) -> str:
