@@ -840,6 +840,22 @@ def test_a_page_that_opens_at_the_end_of_the_slider_has_an_example_of_what_most_
     assert first[best][0] == 1 and first[1.0] == (2, "Shown: a group that α = 1.000 breaks, by TextScore.")
 
 
+def test_at_the_end_of_the_slider_the_group_that_alpha_fixed_before_is_not_exchanged(monkeypatch):
+    """By hand: alpha fixes the second group above 0.2 and breaks three above 0.5; at 1 one of these took its place."""
+    scores = np.array([[[0.4, 0.0]], [[0.0, 0.2]], *[[[0.5, 0.0]]] * 3])
+    prior = np.array([[0.0, 0.0], [0.0, 1.0], *[[1.0, 0.0]] * 3])
+    studies = [AlphaStudy(scores, prior, np.zeros((5, 1), int), list("abcde")) for _ in range(2)]
+    best = studies[0].best("text_score")._written
+    monkeypatch.setattr(debias_alpha.st, "session_state", {})
+
+    def kept(alpha, study=studies[0], of=("a set", "a model")):
+        return debias_alpha._kept_group(study, of, alpha, "text_score")[0]
+
+    # Also after the same study was computed anew; another set begins with its own.
+    assert [kept(best), kept(1.0), kept(0.7, studies[1]), kept(best)] == [1] * 4
+    assert kept(1.0, of=("another set", "a model")) == 2
+
+
 def test_the_group_that_the_page_chose_stays_at_both_ends_of_the_slider_and_its_buttons_take_the_clearest(
     app, scored
 ):
