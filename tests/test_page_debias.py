@@ -1155,12 +1155,12 @@ def test_the_key_of_the_figure_names_the_strip_only_where_it_can_be_seen(monkeyp
 
 def test_the_key_of_the_figure_names_star_and_chance_line_only_where_they_are_drawn():
     """It said “star: best of 0 to 1” of a star at α = 0, and “dotted: chance” of a line that was not drawn."""
-    said, _ = debias_alpha._drawn(no_gain(), "text_score")
+    said, *_ = debias_alpha._drawn(no_gain(), "text_score")
     assert "star" not in said.lower() and "Strip: best α here." in said
     assert "dotted" not in said and "↓: below" in said
     scores, prior = np.array([[[0.4, 0.0]]] * 20 + [[[0.0, 0.4]]] * 20), np.array([[1.0, 0.0]] * 40)
     gained = AlphaStudy(scores, prior, np.ones((40, 1), int), [*map(str, range(40))])
-    said, _ = debias_alpha._drawn(gained, "text_score")
+    said, *_ = debias_alpha._drawn(gained, "text_score")
     assert "Star, strip: best α here." in said
     assert "dotted: chance." in said and "↓" not in said
 
@@ -1195,12 +1195,12 @@ def test_right_below_the_figure_stands_why_drawn_metrics_are_flat(shape, drawn, 
 
 def test_every_drawn_curve_has_its_own_chance_level_in_the_key():
     """Two curves had one “chance 3.7 %”, which was TextScore's. Of 2×2 by hand: 1/4, 1/2."""
-    said, _ = debias_alpha._drawn(no_gain(), "text_score", [])
+    _, said, _ = debias_alpha._drawn(no_gain(), "text_score", [])
     assert said.count("Chance: TextScore ") == 1 and "GroupMatch" not in said
     scores, prior = np.zeros((20, 2, 2)), np.zeros((20, 2))
     study = AlphaStudy(scores, prior, np.tile(range(2), (20, 1)), [*map(str, range(20))])
-    said, _ = debias_alpha._drawn(study, "text_score", ["group_match"])
-    assert said.endswith(" Chance: TextScore 25.0 %, GroupMatch 50.0 %.")
+    _, said, _ = debias_alpha._drawn(study, "text_score", ["group_match"])
+    assert said == "Chance: TextScore 25.0 %, GroupMatch 50.0 %."
 
 
 def test_a_file_is_named_once_where_the_images_of_its_prior_were_not_measured():
@@ -1801,6 +1801,6 @@ def test_the_figure_opens_with_the_chosen_metric_and_group_match_and_a_file_has_
     ):
         page = debias_alpha._on_the_page(study, metric, ["group_match"])
         assert seen(page) == shown and len(seen(debias_alpha._curve_figure(study, metric))) == 5
-    assert "“Curves” draws other metrics" in debias_alpha._drawn(study, "text_score")[1]
+    assert "“Curves” draws other metrics" in debias_alpha._drawn(study, "text_score")[2]
     one = AlphaStudy(data[0][:, :1], data[1], np.zeros((30, 1), int), [*map(str, range(30))])
-    assert "Curves" not in debias_alpha._drawn(one, "text_score")[1]
+    assert "Curves" not in debias_alpha._drawn(one, "text_score")[2]

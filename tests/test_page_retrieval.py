@@ -1345,7 +1345,7 @@ def test_beside_the_result_of_ones_own_words_stands_what_the_sets_words_give(app
         r"\*\*(\d) of the first 8 show a red block.*?precision of `.*?`: ([\d.]+) %", of_set
     ).groups()
     beside = f"**With the set’s wording “a red block”, {right} of the first 8 are right.** "
-    assert f"ranked). {beside}Its average precision is {precision} %." in own
+    assert f"Cola). {beside}Its average precision is {precision} %." in own
     assert "the set’s wording" not in of_set
 
 
