@@ -16,8 +16,7 @@ from ui.lessons import LESSONS, answers, elements
 
 LEAD = (
     "Nine short lessons: predict first, then see the result. Each ends with a question and a link to the page "
-    "where you can try it yourself. The address of this page remembers your answers. "
-    f"{SMALL_MODELS}"
+    "where you can try it yourself. The address of this page remembers your answers. " + SMALL_MODELS
 )
 TITLES = {name: f"{number}. {lesson.title}" for number, (name, lesson) in enumerate(LESSONS.items(), 1)}
 

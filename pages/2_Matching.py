@@ -83,9 +83,7 @@ def headline(evaluation: Evaluation, benchmark: str) -> None:
     with st.container(gap="xsmall", key="headline"):
         with st.container(horizontal=True, horizontal_alignment="distribute", key="chance-and-links"):
             st.markdown(against_chance(evaluation.metrics, bold=True), width="content")
-            with st.container(
-                width="content"
-            ):  # beside it, so that the figure stays on a laptop's first screen
+            with st.container(width="content"):  # beside it: the figure stays on a laptop's first screen
                 contents_line([MARGINS, *([BY_TAG] if shown_tags(evaluation) else [])])
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             st.markdown(

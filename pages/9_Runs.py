@@ -1737,23 +1737,27 @@ def page() -> None:
     with st.container(horizontal=True):
         of = f"-{pair_name([sweep.id for sweep in by_age(chosen)])}" if len(chosen) == 2 else ""
         more, then = partial(taken_away, shown.tables, of), partial(run_archives, by_age(chosen))
-        title = "; ".join(
-            f"{letter}: {shared.group_label(sweep)}"
-            for letter, sweep in zip(LETTERS, by_age(results), strict=False)
-        )
+        title = lettered_names(results)
         numbers = partial(numbers_of, sweeps, steps)
         files: dict[str, Any] = {
             "latex": shown.latex,
             "report": shown.report,
             "report_name": f"compared-runs{of}",
+            "command": shown.command,
+            "label": "Export table and figures",
         }
-        files |= {"command": shown.command, "label": "Export table and figures"}
         ui.export_section(
             "runs", numbers, shown.figures, more=more, then=then, title=title, note=shown.note, **files
         )
         bring_in(store)
     if not is_public():
         live_sweeps()
+
+
+def lettered_names(results: Sequence[SeedGroup]) -> str:
+    """`A: ...; B: ...`, the compared runs by age, as a title of what is exported."""
+    named = zip(LETTERS, by_age(results), strict=False)
+    return "; ".join(f"{letter}: {shared.group_label(sweep)}" for letter, sweep in named)
 
 
 def numbers_of(sweeps: Sequence[SeedGroup], steps: Sequence[Steps]) -> pd.DataFrame:

@@ -219,8 +219,7 @@ def load_evaluation(
     if given != 1 and (embeddings is not None or not given):
         raise InputError(
             "Name a file first, as in `crossmatch evaluate FILE`, or give exactly one of --embeddings FILE, --scores "
-            "FILE or --benchmark NAME; --scores alone may have "
-            "--benchmark beside it, whose truth it takes."
+            "FILE or --benchmark NAME; --scores alone may have --benchmark beside it, whose truth it takes."
         )
     if embeddings is not None:
         refuse_unused("with --embeddings", "model", "split")
