@@ -1118,9 +1118,11 @@ def test_on_a_phone_what_a_run_changed_comes_soon_and_its_page_is_short(visit):
     assert all(box["bottom"] - box["top"] < 6 * 12 * 1.35 for box in told)  # GroupScore has two chance levels
     page.locator(".st-key-compact-gallery-fixed [data-testid=stGridCell]").first.click()
     page.locator(".st-key-opened-card-fixed .cm-folded summary").first.wait_for()
+    settle(page)  # a click while the card is drawn a second time folds it again
     verdict = page.locator(".cm-verdicts tr").first
     assert not verdict.is_visible()  # until the verdicts are pressed
     page.locator(".cm-folded summary").first.click()
+    verdict.wait_for()
     mark, said = (
         verdict.locator(each).evaluate("e => e.getClientRects()[0].toJSON()") for each in ("th", "td")
     )
@@ -1547,7 +1549,7 @@ def test_the_matrix_of_the_group_worked_through_is_whole_beside_the_open_sidebar
     page.get_by_text("Use your own embeddings").first.click()
     page.locator("input[type=file]").first.set_input_files(file)
     page.wait_for_url(re.compile("set=upload"))
-    table = page.locator(".st-key-worked-group table")
+    table = page.get_by_role("table", name=re.compile("Scores of g"))  # and no more the one it replaces
     table.wait_for()
     settle(page)
     room = page.locator(".st-key-worked-group .cm-scroll")
