@@ -48,6 +48,10 @@ LEADS = {  # of the other views
     TRAIN: f"Teach a model which attribute belongs to which object, in one of the ways of {_OF_COLA}.",
 }
 _CHOSEN = f"{PROTOCOL_BASE}. Chosen by this page: builtin/clip never read sizes or materials, and this query names one."
+_OPENS_WITH = (
+    f"The page opens with {PROTOCOL_BASE}, which read words for sizes and materials in training. builtin/clip, the "
+    "first model of the other pages, never read such words."
+)
 QUESTIONS = (
     "Questions: queries for one colour and shape are one question, as in “What training changes”. Intervals over "
     "queries take each wording as a question of its own."
@@ -254,12 +258,12 @@ def lists(
     if not rows:
         st.info("This list is empty; choose another one under “Options”.", icon=":material/filter_alt_off:")
         return rows
-    more = ""
+    more, why = "", _OPENS_WITH if model == PROTOCOL_BASE else None
     if revealed:
         said = part.list_result(subset, query, model, scores, pool, rows, beside)
         if on_phone():  # how many are right, then the pictures: all of it took half a screen above them
             said, more = first_sentence(said)
-        st.markdown(said)
+        st.markdown(said, help=None if more else why)
     else:
         words = f" of “{escape_markdown(subset.queries[query])}”" if revealed is None else ""
         st.markdown(
@@ -269,7 +273,7 @@ def lists(
     with st.container(key=f"drawn-few-{model}" if is_few else f"drawn-{model}"):
         st.html(part.ranked_html(subset, rows, revealed, notes))
     if more:
-        st.markdown(more)
+        st.markdown(more, help=why)
     if is_few:
         with st.container(key=f"more-pictures-{model}"):
             st.button(

@@ -1706,6 +1706,35 @@ def test_on_a_laptop_the_pictures_before_and_after_training_have_their_marks_on_
         assert len(marks) == 8 and all(mark["bottom"] < 768 for mark in marks[:3])
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_phone_a_rank_before_training_stands_beside_the_same_rank_after(visit, scheme):
+    """Eight pictures after eight others: nobody could compare them."""
+    page = visit("/Retrieval?view=What+training+changes", width=390, height=844, scheme=scheme)
+    sides = [page.locator(f".st-key-changed-{which} figure") for which in ("before", "mm-pred")]
+    sides[1].first.wait_for()
+    settle(page)
+    assert sides[0].first.bounding_box()["y"] < 660
+
+    def boxes():
+        return [[box for box in page.evaluate(BOXES, f".st-key-changed-{which} figure") if box["width"]]
+                for which in ("before", "mm-pred")]  # fmt: skip
+
+    for count in (4, 8):
+        before, after = boxes()
+        assert len(before) == len(after) == count
+        for one, other in zip(before, after, strict=True):
+            assert one["top"] == other["top"] and one["width"] >= 150 and other["width"] >= 150
+            assert one["left"] + one["width"] < other["left"]
+        if count == 4:
+            page.get_by_role("button", name="Ranks 5 to 8").click()
+            sides[1].nth(7).locator("visible=true").wait_for()
+            settle(page)
+    wide = visit("/Retrieval?view=What+training+changes", width=1366, height=768)
+    wide.locator(".st-key-changed-mm-pred figure").nth(7).wait_for()
+    settle(wide)
+    assert not wide.get_by_role("button", name="Ranks 5 to 8").is_visible()
+
+
 def test_on_a_laptop_the_ladder_opens_on_its_verdict_and_its_figure(visit):
     """It was a folded line near the end of Matching."""
     page = visit("/", height=768)

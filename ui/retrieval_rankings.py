@@ -4,6 +4,7 @@ queries, and a visitor's own words scored by both models."""
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple, Self
 
@@ -26,10 +27,12 @@ from ui import retrieval as part
 from ui import retrieval_own as own
 from ui.formatting import unbroken
 from ui.page import show_error
-from ui.selection import seed
+from ui.selection import seed, set_state
 from ui.trained import trained_name
+from ui.visitor import on_phone
 
 BEFORE = "before"
+FEW = 4  # ranks that a phone shows first; its style hides the others
 
 
 class Rankings(NamedTuple):
@@ -217,6 +220,11 @@ class _Side(NamedTuple):
     precision: tuple[float, float] | None
     ranks: np.ndarray | None = None  # int (n,), of every picture, from 1; of what is scored now
 
+    @property
+    def right(self) -> int:
+        """How many of the first pictures are right."""
+        return sum(row.right for row in self.rows)
+
     @classmethod
     def shipped(cls, rankings: Rankings, one: RetrievalSubset, query: int, which: str) -> Self:
         """Of a query of the set, `one`, by its number."""
@@ -252,28 +260,67 @@ def _side_by_side(rankings: Rankings, found: RetrievalSubset, query: str, name: 
         with below:
             own.ask_buttons(others, own.wording_of_set(found, asked), "changed_query")
     titles = {BEFORE: "Before", name: f"After {retrieval.label(name)}"}
+    sides = {
+        which: _Side.scored(rankings, asked, which)
+        if known is None
+        else _Side.shipped(rankings, asked, known, which)
+        for which in titles
+    }
     with pictures:
-        sides = {
-            which: _Side.scored(rankings, asked, which)
-            if known is None
-            else _Side.shipped(rankings, asked, known, which)
-            for which in titles
-        }
         _both_lists(asked, titles, sides, is_judged)
+    with below if on_phone() else above:
+        if is_judged:
+            _same_count(rankings, found, name, [side.right for side in sides.values()])
+
+
+def _same_count(rankings: Rankings, found: RetrievalSubset, name: str, rights: Sequence[int]) -> None:
+    """Of a query that has as many right pictures after training as before: that it has, and the query of the set whose
+    first pictures change most. rights : of this query, before and after."""
+    before, after = rights
+    if before != after:
+        return
+    was, now = (rankings.right(found, which) for which in (BEFORE, name))
+    most, shown = int(np.abs(now - was).argmax()), rankings.first[BEFORE].shape[1]
+    query = found.queries[most]
+    same = f"After {retrieval.label(name)} {before} of the first {shown} are right, as before."
+    if was[most] == now[most]:
+        st.markdown(same)
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="same-count"):
+        of = f"Of the set’s {len(found.queries)} queries this one changes most, from {was[most]} to {now[most]}:"
+        st.markdown(f"{same} {of}", width="content")
+        st.button(
+            f"Ask “{escape_markdown(query)}”", on_click=set_state, args=({"changed_query": query},),
+            key="ask-most-changed", icon=":material/arrow_forward:",
+        )  # fmt: skip
 
 
 def _both_lists(
     asked: RetrievalSubset, titles: dict[str, str], sides: dict[str, _Side], is_judged: bool
 ) -> None:
-    """The pictures before and after, with how many of each are right. titles : of the sides, by their names."""
+    """The pictures before and after, with how many of each are right: of a phone rank by rank in two columns, the first
+    few of them until the others are asked for. titles : of the sides, by their names."""
     if not is_judged:
         st.caption(part.ranks_compared(*(side.rows for side in sides.values())))
-    for column, (which, title) in zip(st.columns(2, gap="medium"), titles.items(), strict=True):
-        with column:
-            st.markdown(unbroken(_side_line(title, asked, sides[which], is_judged)))
-            ranks = None if is_judged else _other_ranks(sides, which)
-            with st.container(key=f"changed-{which}"):
-                st.html(part.ranked_html(asked, sides[which].rows, True if is_judged else None, ranks))
+    is_short = on_phone()
+    is_few = not st.session_state.get("changed_whole", False)
+    with st.container(key="rank-by-rank-few" if is_few else "rank-by-rank"):
+        for column, (which, title) in zip(st.columns(2, gap="medium"), titles.items(), strict=True):
+            with column:
+                said = (_short_head if is_short else _side_line)(title, asked, sides[which], is_judged)
+                st.markdown(unbroken(said))
+                ranks = None if is_judged else _other_ranks(sides, which)
+                with st.container(key=f"changed-{which}"):
+                    st.html(part.ranked_html(asked, sides[which].rows, True if is_judged else None, ranks))
+    if is_few:
+        with st.container(key="more-pictures-changed"):
+            shown = len(sides[BEFORE].rows)
+            st.button(
+                f"Ranks {FEW + 1} to {shown}", icon=":material/expand_more:", key="more-changed",
+                on_click=set_state, args=({"changed_whole": True},),
+            )  # fmt: skip
+    if is_short and is_judged:
+        st.markdown(unbroken(_both_precisions(asked, [*sides.values()])))
     both = [(title, sides[which].rows, sides[which].precision) for which, title in titles.items()]
     if is_judged and (note := part.why_precision_differs(both)):
         st.caption(escape_markdown(note))
@@ -294,7 +341,28 @@ def _side_line(title: str, asked: RetrievalSubset, side: _Side, is_judged: bool)
         return f"**{title}: the first {shown} of {len(asked)} pictures for {said}.**"
     if not asked.relevant.any():
         return f"**{title}.** None of these {len(asked)} pictures shows {said}: no metric counts this query."
-    first = f"**{title}: {sum(row.right for row in side.rows)} of the first {shown} show {said}**"
+    first = f"**{title}: {side.right} of the first {shown} show {said}**"
     if side.precision is None:
         return f"{first}."
     return f"{first}; average precision {_pct(side.precision[0])} % (chance {_pct(side.precision[1])} %)."
+
+
+def _short_head(title: str, asked: RetrievalSubset, side: _Side, is_judged: bool) -> str:
+    """`**After Linear:**` and in the next line `**3 of 6 right**`, which half a phone has room for."""
+    if not is_judged or not asked.relevant.any():
+        return f"**{title}**"
+    return f"**{title}:**  \n**{side.right} of {len(side.rows)} right**"
+
+
+def _both_precisions(asked: RetrievalSubset, sides: Sequence[_Side]) -> str:
+    """`Average precision for a red cube: 37.8 % before, 54.5 % after (chance 20.2 %).`, or why there is none."""
+    said = part.as_object(asked, 0)
+    if not asked.relevant.any():
+        return f"None of these {len(asked)} pictures shows {said}: no metric counts this query."
+    before, after = (side.precision for side in sides)
+    if before is None or after is None:
+        return ""
+    return (
+        f"Average precision for {said}: {_pct(before[0])} % before, {_pct(after[0])} % after (chance "
+        f"{_pct(after[1])} %)."
+    )

@@ -21,6 +21,7 @@ from ui import forgetting
 from ui.export import chart, export_section
 from ui.formatting import true_minus, unbroken
 from ui.retrieval_rankings import Notes, before_and_after
+from ui.visitor import on_phone
 
 READING = (  # of the figure of strategies
     "“Seen” and “unseen”: mAP for combinations of words that training showed or did not show. Multi-object accuracy: "
@@ -41,6 +42,11 @@ _IN_WORDS = {  # what the paper's short names stand for
     "mm-adapter": "multimodal adapter",
 }
 ALL, UNSEEN, PAIRS = 0, 2, 4  # places in `StrategiesData.measures`
+_RECORDED = {
+    ALL: "cola_map all",
+    UNSEEN: "cola_map unseen",
+    PAIRS: "multi_object",
+}  # what the verdict calls them
 
 
 class Measured(NamedTuple):
@@ -134,8 +140,14 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
     """The measured strategies beside the paper's: in one sentence, at a glance, and folded how sure that is and all
     else that was measured."""
     paper = retrieval.paper_data("CLIP")
-    st.markdown(unbroken(f"**{_result(data, measured)}** In the paper it is {_result_there(paper)}."))
+    st.markdown(unbroken(f"**{_result(data, measured)}**"))
+    beside = f"{_ahead_of_next(data, measured)} In the paper {_result_there(paper)}."
+    is_below = on_phone()  # whose first picture would be four lines further down
+    if not is_below:
+        st.caption(unbroken(beside))
     notes = before_and_after(measured.rows)
+    if is_below:
+        st.caption(unbroken(beside))
     st.header("Every way of training", anchor=False)
     with st.container(gap="xsmall"):
         st.html(_glance(data, paper, measured))
@@ -146,7 +158,7 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
             )
         )
         _how_sure(data, measured, notes)
-        _unseen_and_two_objects(data, paper)
+        _unseen_and_two_objects(data, paper, measured)
         _verdicts()
         _forgetting()
         _numbers(data)
@@ -168,7 +180,9 @@ def _how_sure(data: retrieval.StrategiesData, measured: Measured, notes: Notes |
             st.caption(unbroken(notes.said), help=notes.explained)
 
 
-def _unseen_and_two_objects(data: retrieval.StrategiesData, paper: retrieval.StrategiesData) -> None:
+def _unseen_and_two_objects(
+    data: retrieval.StrategiesData, paper: retrieval.StrategiesData, measured: Measured
+) -> None:
     """What was measured beside all queries, in a sentence each and, once it is opened, as figures."""
     name = "Unseen combinations, and two objects"
     box = st.expander(name, key="strategy-figures", on_change="rerun")
@@ -178,7 +192,10 @@ def _unseen_and_two_objects(data: retrieval.StrategiesData, paper: retrieval.Str
             ("Two objects that exchange their attributes", PAIRS),
         ):
             here = _best(data, measure, "on the built-in world")
-            st.markdown(unbroken(f"**{what}:** {here}; {_best(paper, measure, 'in the paper')}."))
+            # Only of a strategy that is better than the model before is there something to be ahead of.
+            tested = f" {_ahead_of_next(data, measured, measure)}" if " is highest" in here else ""
+            there = _best(paper, measure, "in the paper")
+            st.markdown(unbroken(f"**{what}:** {here}.{tested} {there[0].upper()}{there[1:]}."))
         if not box.open:
             return
         left, right = st.columns(2, gap="medium")
@@ -221,39 +238,54 @@ def _numbers(data: retrieval.StrategiesData | None) -> None:
 
 
 def _result(data: retrieval.StrategiesData, measured: Measured) -> str:
-    """`MM-Pred is highest here: 51.7 % mAP of all queries, against 38.7 % before training (builtin/clip); ahead of the
-    next, ...`"""
+    """`MM-Pred ranks best here, not clearly ahead of Token map: mAP 38.7 → 51.7 % (95 % intervals 35.8–41.7 and
+    46.5–56.9; chance 11.9 %).`"""
     found = _highest(data, ALL)
     if found is None:
         return "Nothing is measured yet."
     name, value, before = found
-    numbers = (
-        f"{_pct(value)} % mAP of all queries, against {_pct(before)} % before training ({measured.base})"
-    )
     if not name:
         return f"No strategy is better than {measured.base} before training, {_pct(before)} % mAP of all queries."
-    return f"{name} is highest here: {numbers}; {_ahead_of_next(data, measured)}."
+    ahead = ""
+    if others := _others_behind(data, measured):
+        clearly = "clearly" if _is_clear(others[0]) else "not clearly"
+        ahead = f", {clearly} ahead of {_whose(others[0]['second'], measured)}"
+    change = f"mAP {_pct(before)} → {_pct(value)} %"
+    return f"{name} ranks best here{ahead}: {change} ({_intervals_and_chance(data)})."
 
 
-def _ahead_of_next(data: retrieval.StrategiesData, measured: Measured) -> str:
-    """`ahead of Token map, the next, by 2.9 points (paired 95 % interval -1.0 to +6.5, p = 0.066 after Holm's
-    correction), which cannot be told from 0`; that two intervals overlap would be no test."""
-    others = _others_behind(data, measured)
+def _intervals_and_chance(data: retrieval.StrategiesData) -> str:
+    """`95 % intervals 35.8–41.7 and 46.5–56.9; chance 11.9 %` of the model before and the highest strategy."""
+    low, high = data.low[ALL], data.high[ALL]
+    before, best = (
+        f"{_pct(low[j])}–{_pct(high[j])}" for j in map(data.strategies.index, ("base", _first(data)))
+    )
+    return f"95 % intervals {before} and {best}; chance {_pct(float(np.nanmean(data.chance[ALL])))} %"
+
+
+def _ahead_of_next(data: retrieval.StrategiesData, measured: Measured, measure: int = ALL) -> str:
+    """`MM-Pred is ahead of Token map, the next, by 2.9 points (paired 95 % interval -1.0 to +6.5, p = 0.066), which
+    cannot be told from 0.`; that two intervals overlap would be no test."""
+    others = _others_behind(data, measured, measure)
     if not others:
-        return "its difference from the others is not tested"
+        return "Its difference from the others is not tested."
     next_one = others[0]
     clear = "" if _is_clear(next_one) else ", which cannot be told from 0"
+    whose, points = _whose(next_one["second"], measured), _pct(next_one["difference"])
     return (
-        f"ahead of {_whose(next_one['second'], measured)}, the next, by {_pct(next_one['difference'])} points "
-        f"({_tested(next_one)}){clear}"
+        f"{retrieval.label(_first(data, measure))} is ahead of {whose}, the next, by {points} points "
+        f"({_tested(next_one)}){clear}."
     )
 
 
-def _others_behind(data: retrieval.StrategiesData, measured: Measured) -> list[dict[str, Any]]:
-    """What the highest strategy is ahead of, the next one first, from the record of paired differences; [] where that
-    is of other runs than the table."""
-    record = (_verdict_record() or {}).get("ahead")
-    if record is None or record["first"] != _first(data):
+def _others_behind(
+    data: retrieval.StrategiesData, measured: Measured, measure: int = ALL
+) -> list[dict[str, Any]]:
+    """What the highest strategy of a measure is ahead of, the next one first, from the record of paired differences; []
+    where that is of other runs than the table."""
+    records = (_verdict_record() or {}).get("ahead", {})
+    record = records.get(_RECORDED[measure])
+    if record is None or record["first"] != _first(data, measure):
         return []
     names = {record["first"], *(each["second"] for each in record["others"])}
     is_same = names == {*data.strategies} and {*measured.epochs.values()} == {record["epochs"]}
@@ -277,7 +309,11 @@ def _whose(name: str, measured: Measured) -> str:
 
 def _result_there(paper: retrieval.StrategiesData) -> str:
     found = _highest(paper, ALL)
-    return "not printed" if found is None else f"{found[0]}, {_pct(found[1])} % against {_pct(found[2])} %"
+    if found is None:
+        return "it is not printed"
+    return (
+        f"{found[0]} ranks best, {_pct(found[1])} % against {_pct(found[2])} % before (no intervals printed)"
+    )
 
 
 def _highest(data: retrieval.StrategiesData, measure: int) -> tuple[str, float, float] | None:
@@ -302,8 +338,8 @@ def _counted() -> str:
 
 
 def _best(data: retrieval.StrategiesData, measure: int, where: str) -> str:
-    """`in the paper MM-Adapter, 48.9 % (before 39.1 %, no intervals printed)`, or with both intervals and whether they
-    overlap."""
+    """`in the paper MM-Adapter, 48.9 % (before 39.1 %, no intervals printed)`, or with both intervals and the chance
+    level."""
     values = data.value[measure]
     if np.isnan(values).all():
         return f"{where} nothing is measured"
@@ -315,8 +351,8 @@ def _best(data: retrieval.StrategiesData, measure: int, where: str) -> str:
     if np.isnan(low[[best, base]]).any():
         return f"{where} {name}, {_pct(values[best])} % (before {_pct(before)} %, no intervals printed)"
     both = (f"{_pct(values[j])} % ({_pct(low[j])}–{_pct(high[j])})" for j in (best, base))
-    overlap = " and the intervals overlap" if low[best] <= high[base] else ""
-    return f"{where} {name} is highest, {', before '.join(both)}{overlap}"
+    level = _pct(float(np.nanmean(data.chance[measure])))
+    return f"{where} {name} is highest, {', before '.join(both)}, chance {level} %"
 
 
 def _ties(data: retrieval.StrategiesData) -> str:
@@ -362,9 +398,9 @@ def _cell(value: float, low: float = np.nan, high: float = np.nan, best: bool = 
     return f"<td><div>{f'<b>{said}</b>' if best else said}{interval}</div></td>"
 
 
-def _first(data: retrieval.StrategiesData) -> str:
-    """The strategy whose mAP of all queries is highest; "" where nothing is measured."""
-    values = data.value[ALL]
+def _first(data: retrieval.StrategiesData, measure: int = ALL) -> str:
+    """The strategy that a measure is highest of; "" where nothing is measured."""
+    values = data.value[measure]
     return "" if np.isnan(values).all() else data.strategies[int(np.nanargmax(values))]
 
 

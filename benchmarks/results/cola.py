@@ -29,6 +29,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from benchmarks.results.cola_verdict import (
+    HEADLINES,
     OPEN,
     WORDS,
     Length,
@@ -203,6 +204,7 @@ def write_verdict(store: RunStore) -> dict[str, Any]:
     RUNS.write_text(text.replace(".0,", ",").replace(".0]", "]"), encoding="utf-8")
     epochs = (int(PROTOCOL["epochs"]), *(int(options["epochs"] or 0) for options in _LONGER))
     lengths = [Length(each, [run for *_, run in runs]) for each, runs in zip(epochs, every, strict=True)]
+    seeds = max((line.seeds or 0 for line in lines), default=0)
     record: dict[str, Any] = {
         "base": PROTOCOL_BASE,
         "protocol": PROTOCOL,
@@ -210,10 +212,10 @@ def write_verdict(store: RunStore) -> dict[str, Any]:
         "wanted": len(every) * sum(line.seeds or 0 for line in lines),
         "rule": _RULE,
         "limits": _LIMITS,
-        "claims": verdicts(lengths, max((line.seeds or 0 for line in lines), default=0)),
+        "claims": verdicts(lengths, seeds),
     }
     record["history"] = _history(record["claims"])
-    record["ahead"] = ahead(lengths, max((line.seeds or 0 for line in lines), default=0))
+    record["ahead"] = {measure: ahead(lengths, seeds, measure) for measure in HEADLINES}
     VERDICT.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     frames = {each: _frame(runs, each) for each, runs in zip(epochs, every, strict=True) if runs}
     longer = [found for each, found in frames.items() if each != epochs[0]]
