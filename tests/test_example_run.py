@@ -91,7 +91,8 @@ def test_its_page_opens_with_three_answers_that_are_measured(app, monkeypatch, p
     assert re.search(r"Beyond luck\? \*\*Yes:\*\* corrected p < 0\.001\.", said)
     assert re.search(r"Costs elsewhere\? .*\[See all of them\]\(#what-adaptation-costs\)", said)
     assert re.search(
-        r"Beyond controls\? \*\*Yes:\*\* \+\d+\.\d points .+ closest of 5 controls, “No right caption”", said
+        r"Beyond controls\? \*\*Yes:\*\* \+\d+\.\d points .+ closest of 5 shipped controls \(seed 0\), “No right",
+        said,
     )
     assert re.search(r"Costs elsewhere\? \*\*Yes:\*\* clearly worse on \d+ of 11 other sets", said)
     assert "Not measured" not in said
@@ -112,7 +113,9 @@ def test_a_run_of_ones_own_like_it_has_its_controls(app, monkeypatch, public):
     (line,) = (
         m.value.replace("\u00a0", " ") for m in test.markdown if m.value.startswith("Beyond controls?")
     )
-    assert re.search(r"\*\*Yes:\*\* \+\d+\.\d points .+ closest of 5 controls, “No right caption”", line)
+    assert re.search(
+        r"\*\*Yes:\*\* \+\d+\.\d points .+ closest of 5 shipped controls \(seed 0\), “No right caption”", line
+    )
     assert "these are the example's controls" in line
     assert [run.id for run in store.list()] == [own.id]  # only who opens them has them in the list
     test = fine(button(test, "Open the controls").click().run())

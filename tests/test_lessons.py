@@ -71,7 +71,7 @@ def test_lesson_7_and_test_time_matching_tell_one_story_of_random_matchings(app)
     """The lesson called a GroupScore up to 16.7 % no knowledge, Test-time matching and Papers one up to 50 %. Of two
     matchings that are memorised one drawn at random is right in half of the groups; 12.3 % as in ledger.jsonl."""
     said = text(predict(app(PAGE, lesson="ledger"))).replace("\N{NO-BREAK SPACE}", " ")
-    words = "where matchings at random are memorised, up to {} comes without knowledge."
+    words = "random matchings learned by heart lift GroupScore up to {} without knowledge."
     record = json.loads((assets() / "results/ledger.jsonl").read_text().split("\n")[0])
     assert record["benchmark"] == LEDGER_SET
     after = record["figures"]["random-matchings"]["group_score"]

@@ -1,5 +1,8 @@
 """Where a gain comes from, on the test-time matching page: of a run, and of a ledger with its controls."""
 
+import re
+from urllib.parse import parse_qsl
+
 import numpy as np
 import pytest
 from adapted import finish
@@ -98,11 +101,20 @@ def test_a_box_answers_whether_a_run_is_beyond_luck_and_controls_and_what_it_cos
     assert [line.partition("?")[0] for line in lines] == ["Beyond luck", "Beyond controls", "Costs elsewhere"]
     assert "GroupMatch was 100" in lines[0]  # of this file, so that it could not rise
     assert "**Not measured:** it takes 8 runs, about " in lines[1] and "this file alone" in lines[2]
+    # Where controls ship was not said.
+    shown = lines[1].replace("\\", "")
+    name, link = re.search(
+        r"Those of (\S+) are measured: \[see them\]\(Test-Time_Matching\?(\S+)\)\.", shown
+    ).groups()
+    there = dict(parse_qsl(link))
+    assert there["ledger_set"] == f"scenes/{name}"
+    form = app(TTM, **there)
+    assert form.selectbox(key="ledger_set").value == f"scenes/{name}" and "Part by part" in text(form)
     job = LedgerRun.read({**store.get(run).config, "ledger": store.get(run).config["ttm"], "group": None})
     controls = finish(store, "controls", job)
     test = app(TTM, run=run)
     (line,) = (m.value for m in test.markdown if m.value.startswith("Beyond controls?"))
-    assert "of 5 controls" in line.replace("\u00a0", " ") and "Not measured" not in line
+    assert "of 5 own controls (seed 0), “" in line.replace("\u00a0", " ") and "Not measured" not in line
     fine(button(test, "Open the controls").click().run())
     assert test.session_state["run"] == controls
 

@@ -409,7 +409,7 @@ def test_the_row_of_memorised_random_matchings_says_so_and_one_sentence_why_two_
     said = "GroupScore has two chance levels, and both are right: of random scores (16.7 %), as the figure has it, and"
     test = app(PAPERS, **WORLD, table="Iterations")
     (why,) = [each.value for each in test.caption if each.value.startswith("GroupScore has two")]
-    assert why.startswith(said) and "memorises them (50.0 %)" in why
+    assert why.startswith(said) and "has learned random matchings by heart (50.0 %)." in why
     assert "GroupScore has two chance levels" not in text(app(PAPERS, paper="Cola"))
 
 

@@ -56,7 +56,7 @@ from ui.selection import group_title
 from ui.ttm_example import measured_gains
 from ui.ttm_run import _notes
 from ui.ttm_shifts import _table, measured_runs
-from ui.ttm_sweep import _results_table, spread
+from ui.ttm_sweep import _about, _results_table, spread
 
 TTM, GROUPS = "pages/4_Test-Time_Matching.py", "pages/1_Groups.py"
 
@@ -1494,7 +1494,10 @@ def test_a_finished_run_says_that_it_is_one_seed_and_what_another_would_have(app
     )
     assert told in said and "to quote" not in said
     # In the box, where it is read first: seed 0 of the same preset ends at 83.3 here and at 79.3 in the tables.
-    short = "corrected p < 0.001. One seed; 4 measured ones gained +12.9 on average, one more probably +7.5 to +18.3."
+    short = (
+        "corrected p < 0.001. One seed; 4 runs like it gained +12.9 points on average. A further one would probably "
+        "gain +7.5 to +18.3."
+    )
     assert short in said
     assert "Forecast from the scores" not in said  # a second one, "-6 to +14 points", of which it was outside
     assert told in given[-1]["report"]().decode()
@@ -1553,10 +1556,11 @@ def test_where_groupmatch_does_not_gain_the_rise_of_groupscore_is_told_as_memori
     told = (
         f"GroupScore rises from {before:.1f} to {after:.1f} ± {ends[:, 1].std(ddof=1):.1f} % (chance 16.7 %)"
     )
-    assert "No clear change of GroupMatch" in said and f"{told} as its matchings are memorised." in said
-    assert "matchings are memorised." not in plain(
-        app(TTM, set="scenes/left-right")
-    )  # there GroupMatch gains
+    by_heart = "the model learns its own matchings by heart, right and wrong ones, and a group whose matching is right"
+    assert (
+        "No clear change of GroupMatch" in said and f"{told}: {by_heart} then passes GroupScore, too." in said
+    )
+    assert "by heart" not in plain(app(TTM, set="scenes/left-right"))  # there GroupMatch gains
 
 
 def test_a_simplematch_that_ended_before_its_last_round_says_why(app, made):  # noqa: F811
@@ -1599,3 +1603,9 @@ def test_a_page_says_that_it_chose_its_set_and_why_until_somebody_chooses(app):
     chosen = text(fine(test.selectbox(key="set").set_value("scenes/front-behind").run()))
     assert "Chosen here" not in chosen
     assert "Chosen here" not in text(app(TTM, set="scenes/left-right"))
+
+
+def test_counts_of_groups_in_a_sentence_are_whole_numbers():
+    """“On average a seed fixes 201.33 groups.”"""
+    said = [_about(mean) for mean in (201.33, 5.25, 2.5, 0.75, 0.0, 3.0)]
+    assert said == ["about 201", "about 5", "about 3", "fewer than 1", "0", "3"]

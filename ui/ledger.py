@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
@@ -97,10 +98,12 @@ def controls_answer(store: RunStore, run: Run, of: str = "") -> Answer:
     there = _controls_there(store, run)
     runs = counted(job.total // job.settings.iterations, "run")
     if there is not None:
-        word, said = _beyond(_record(there.id, there.done, there.attempt, there)) if there.done else _UNKNOWN
+        whose = _whose(job, there.is_example, bool(of))
+        found = _record(there.id, there.done, there.attempt, there) if there.done else None
+        word, said = _UNKNOWN if found is None else _beyond(found, *whose)
         return Answer(QUESTION, word, f"{of}{said}", lambda: _open_controls(there))
     if LedgerRun.read(_controls_config()).key == job.key:
-        word, said = _beyond(_shipped_controls())
+        word, said = _beyond(_shipped_controls(), *_whose(job, True, bool(of)))
         return Answer(QUESTION, word, f"{of}{said} {_SAME_AS_SHIPPED}", _open_shipped_controls)
     if is_public():
         said = f"{runs}, too many for this server; those of built-in sets are shown where a run is set up."
@@ -108,7 +111,7 @@ def controls_answer(store: RunStore, run: Run, of: str = "") -> Answer:
     # Each of them is as long as the run itself.
     seconds, _ = expected_seconds(store, adaptation(run.config), store.steps(run.id)[0]["n_groups"])
     about = "" if seconds is None else f", {_span(seconds, job.total // job.settings.iterations)} here"
-    said = f"{of}it takes {runs}{about}."
+    said = f"{of}it takes {runs}{about}.{_where_measured(run)}"
     return Answer(QUESTION, NOT_MEASURED, said, lambda: _start_controls(store, run, job))
 
 
@@ -133,6 +136,22 @@ def _controls_there(store: RunStore, run: Run) -> Run | None:
     return next((each for each in measured if LedgerRun.read(each.config).key == key), None)
 
 
+def _whose(job: LedgerRun, is_shipped: bool, is_seed_said: bool) -> tuple[str, str]:
+    """What stands before and after `controls`: `shipped ` or `own `, and of which seed they are."""
+    return "shipped " if is_shipped else "own ", "" if is_seed_said else f" (seed {job.settings.seed})"
+
+
+def _where_measured(run: Run) -> str:
+    """` Those of left-right~tinted are measured: see them.`, of the run's own set where such ship; "" where none do."""
+    names = list(dict.fromkeys(map(_shipped_name, _shipped())))
+    if not names:
+        return ""
+    own = str(run.config.get("benchmark")).partition("~")[0]
+    name = next((each for each in names if each.split("~")[0].split(",")[0] == own), names[0])
+    link = f"Test-Time_Matching?{urlencode({'run': 'new', 'ledger': 'true', 'ledger_set': name})}"
+    return f" Those of {escape_markdown(name.removeprefix('scenes/'))} are measured: [see them]({link})."
+
+
 _SAME_AS_SHIPPED = "This run repeats the example that ships, so these are the example's controls."
 
 
@@ -154,13 +173,13 @@ def _open_shipped_controls() -> None:
 _UNKNOWN = NOT_MEASURED, "the controls have not come to their end."
 
 
-def _beyond(record: Mapping[str, Any]) -> tuple[str, str]:
-    """Word and number of the run against the control that leaves it the least."""
+def _beyond(record: Mapping[str, Any], whose: str = "", of: str = "") -> tuple[str, str]:
+    """Word and number of the run against the control that leaves it the least. whose, of : see `_whose`."""
     found = _closest(record)
     if found is None:
         return _UNKNOWN
     word, least, count = found
-    closest = f"against the closest of {counted(count, 'control')}, “{least['label']}”"
+    closest = f"against the closest of {counted(count, f'{whose}control')}{of}, “{least['label']}”"
     return word, f"{points_text(least['beyond'])} {closest}."
 
 

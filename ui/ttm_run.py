@@ -88,7 +88,9 @@ _CURVES = "ttm-metrics"  # the figure's key
 _READING = "Accuracy after each iteration; bands are 95 % intervals, dotted lines chance levels."
 # Matchings at random, memorised: a chance level of GroupScore far below its curve flattered it.
 CHANCE = (
-    "Chance levels are those of scores at random. Of GroupScore, "
+    "Chance levels are those of scores at random. A trained model may have learned its matchings by heart, right and "
+    "wrong ones: each image then scores highest with the caption it was trained with. A group whose matching is right "
+    "passes both metrics then, and any other group neither, so that GroupScore equals GroupMatch. That is why "
     f"{without_knowledge('the chance level of GroupMatch')}."
 )
 _WAITING = (

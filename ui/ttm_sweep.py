@@ -301,11 +301,18 @@ def _details(label: str, change: SeedChange, tests: int) -> str:
         if change.next_gain is None
         else f"one more seed may gain {_signed_range(change.next_gain[0], change.next_gain[1])}"
     )
-    fixed, broken = change._mean_counts
+    fixed, broken = (_about(float(np.mean(counts))) for counts in (change.fixed, change.broken))
     return (
         f"{label}: p {p_text(found.p_value)}{corrected}; {more}. On average a seed fixes {fixed} groups and breaks "
         f"{broken}; {change.always_fixed} are fixed and {change.always_broken} broken by every seed."
     )
+
+
+def _about(groups: float) -> str:
+    """`about 201` of 201.33 groups; as it is where it is a whole number."""
+    if groups.is_integer():
+        return f"{groups:.0f}"
+    return "fewer than 1" if groups < 1 else f"about {int(groups + 0.5)}"
 
 
 CHANGED = "What changed over the seeds"  # a section's title

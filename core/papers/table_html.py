@@ -253,8 +253,8 @@ def _both_chances(cells: Iterable[Mapping[str, Any]]) -> str:
     )
     return (
         f"GroupScore has two chance levels, and both are right: of random scores{scored}, as the figure has it, and of "
-        f"a model that is trained on random matchings and memorises them{learnt}, which then has each group wholly "
-        "right or wholly wrong."
+        f"a model that has learned random matchings by heart{learnt}. In such a model each image scores highest with "
+        "the caption it was trained with, so that a group with the right matching passes GroupScore, too."
     )
 
 

@@ -235,13 +235,16 @@ def _one_seed_told(
 
 
 def _one_seed_in_short(gains: Sequence[float] | np.ndarray = (), before: float = 0.0) -> str:
-    """The same for the end of a line, without this run: `One seed; 4 measured ones gained +12.9 on average, ...`."""
+    """The same for the end of a line, without this run: `One seed; 4 runs like it gained +12.9 points on average.`"""
     one_more = _next_gain(np.asarray(gains), before)
     one = _ONE_SEED.partition(":")[0]
     if one_more is None:
         return f"{one}."
     mean = _signed(float(np.mean(gains)))
-    return f"{one}; {len(gains)} measured ones gained {mean} on average, one more probably {_signed_range(*one_more)}."
+    return (
+        f"{one}; {len(gains)} runs like it gained {mean} points on average. A further one would probably gain "
+        f"{_signed_range(*one_more)}."
+    )
 
 
 def _rises(found: Comparison) -> bool:
