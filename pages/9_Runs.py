@@ -711,6 +711,9 @@ def _ticked(ids: Sequence[str], chosen: Sequence[str]) -> list[str]:
     return list(chosen) if rows is None else [ids[row] for row in rows if row < len(ids)]
 
 
+_OF_CONTROLS = "Controls are several trainings and compared with no run; press them to open them."
+
+
 def _what_to_tick(count: int, of: int) -> str:
     """What the next tick does."""
     if not count:
@@ -940,8 +943,11 @@ def archives_button(chosen: Sequence[SeedGroup], label: str, where: str) -> None
 
 
 def _export_label(runs: Sequence[Run]) -> str:
-    """`Export 11 whole runs (ZIP)`, or `Export 9 of 11 whole runs (2 still at work)`: those have no archive yet."""
+    """`Export 11 whole runs (ZIP)`, or `Export 9 of 11 whole runs (2 still at work)`, which have no archive yet; on a
+    phone `Export 11 (ZIP)`."""
     live = sum(run.live for run in runs)
+    if on_phone():  # whose bar of actions then has one row
+        return f"Export {f'{len(runs) - live} of ' if live else ''}{len(runs)} (ZIP)"
     if not live:
         return f"Export {counted(len(runs), 'whole run')} (ZIP)"
     return f"Export {len(runs) - live} of {len(runs)} whole runs ({live} still at work)"
@@ -1717,6 +1723,8 @@ def page() -> None:
     results = [sweep for sweep in chosen if not is_controls(sweep)]
     is_told = len(results) > 1 or len(results) == len(chosen)
     line = _what_to_tick(len(results), len(frame)) if is_told else ""
+    if any(map(is_controls, sweeps if len(results) < 2 else chosen)):  # said before they are ticked, too
+        line = f"{line} {_OF_CONTROLS}".lstrip()
     is_covered = on_phone() and len(chosen) == 1  # by the bar of actions, which says it then
     if line and not is_covered:  # after the cards, which would push it down
         st.caption(line)

@@ -109,7 +109,8 @@ def test_a_box_answers_whether_a_run_is_beyond_luck_and_controls_and_what_it_cos
     there = dict(parse_qsl(link))
     assert there["ledger_set"] == f"scenes/{name}"
     form = app(TTM, **there)
-    assert form.selectbox(key="ledger_set").value == f"scenes/{name}" and "Part by part" in text(form)
+    assert form.selectbox(key="ledger_set").value == f"scenes/{name}"
+    assert "Dashed: GroupMatch of the frozen model" in text(form)
     job = LedgerRun.read({**store.get(run).config, "ledger": store.get(run).config["ttm"], "group": None})
     controls = finish(store, "controls", job)
     test = app(TTM, run=run)

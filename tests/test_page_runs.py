@@ -30,7 +30,7 @@ from core.exchange.example import ARCHIVE, EXAMPLE_ID, example_run
 from core.exchange.run_pairs import _steps_on
 from core.exchange.run_report import _report_of_runs
 from core.exchange.run_table import _Result
-from core.exchange.runs import export_run
+from core.exchange.runs import export_run, import_run
 from core.figures import TTMData, ttm_compare_figure
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, outcomes
@@ -38,7 +38,7 @@ from core.metrics.paired import _WHY_ALL, differences
 from core.metrics.statistics import Comparison, Estimate, compare, estimate
 from core.papers.measurement_run import MeasurementRun
 from core.runs import engine
-from core.runs.store import RunStore
+from core.runs.store import _EXAMPLE_CONTROLS_ID, RunStore
 from core.sweeps.evaluate import EvaluationRun
 from core.ttm.run import SimpleMatchRun, TTMRun, store_embeddings
 from core.ttm.seeds import SeedGroup, seed_of, seeded
@@ -117,6 +117,32 @@ def test_the_controls_that_ship_say_so_as_the_example_does(app):
     assert kinds == {"TTM, the example that ships", "Controls of TTM, the example that ships"}
     names = [*app(RUNS).dataframe[0].value["set"]]
     assert len(names) == 2 and all(name.startswith("Example: ") and "…" not in name for name in names)
+
+
+def test_that_controls_are_compared_with_no_run_is_said_before_they_are_ticked_and_then(app, made):  # noqa: F811
+    """They could be ticked, and only below the comparison stood why nothing came of it."""
+    said = "Controls are several trainings and compared with no run; press them to open them."
+    assert said not in text(app(RUNS))
+    example_run(RunStore())
+    assert said in text(app(RUNS))
+    for chosen, is_told in (
+        ([made.wide], True),
+        ([_EXAMPLE_CONTROLS_ID], True),
+        ([made.wide, _EXAMPLE_CONTROLS_ID], True),
+        ([made.wide, made.group, _EXAMPLE_CONTROLS_ID], True),
+        ([made.wide, made.group], False),
+    ):
+        lines = [each.value for each in choose(app(RUNS), *chosen).caption if said in each.value]
+        assert len(lines) == is_told
+
+
+def test_the_name_of_the_shipped_controls_leaves_room_for_the_time(app):
+    """“Example: left-right · Controls of TTM” took it."""
+    example_run(RunStore())
+    import_run(RunStore(), ARCHIVE)
+    shown = app(RUNS).dataframe[0]
+    assert "Example: left-right · controls" in [*shown.value["set"]]
+    assert "time" in shown.proto.column_order
 
 
 def test_differences_of_two_runs_stand_before_chance_and_what_was_before(app, made):  # noqa: F811
