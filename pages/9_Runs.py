@@ -472,9 +472,11 @@ def _cut(name: str, most: int) -> str:
 def begun(frame: pd.DataFrame) -> list[str]:
     """What each row begins with: what the run is called whatever stands beside it, and behind that what tells it apart
     from those that are called alike."""
+    # “Example: left-right · Controls of TTM” took the room of the time; on a card the name stays whole.
+    called_here = frame["called"].str.replace("Controls of TTM", "controls", regex=False)
     return [
         f"{cut_within(name, _LETTERS['set'])} · {end}" if end else cut_within(name, _LETTERS["set"])
-        for name, end in zip(frame["called"], _ends_apart(frame, frame["called"]), strict=True)
+        for name, end in zip(called_here, _ends_apart(frame, called_here), strict=True)
     ]
 
 
@@ -711,7 +713,7 @@ def _ticked(ids: Sequence[str], chosen: Sequence[str]) -> list[str]:
     return list(chosen) if rows is None else [ids[row] for row in rows if row < len(ids)]
 
 
-_OF_CONTROLS = "Controls are several trainings and compared with no run; press them to open them."
+_OF_CONTROLS = "Controls are several trainings and are compared with no run."
 
 
 def _what_to_tick(count: int, of: int) -> str:

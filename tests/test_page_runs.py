@@ -121,7 +121,7 @@ def test_the_controls_that_ship_say_so_as_the_example_does(app):
 
 def test_that_controls_are_compared_with_no_run_is_said_before_they_are_ticked_and_then(app, made):  # noqa: F811
     """They could be ticked, and only below the comparison stood why nothing came of it."""
-    said = "Controls are several trainings and compared with no run; press them to open them."
+    said = "Controls are several trainings and are compared with no run."
     assert said not in text(app(RUNS))
     example_run(RunStore())
     assert said in text(app(RUNS))

@@ -17,9 +17,6 @@ COLA = "adapt"  # the kind of a run of the Retrieval page
 SHIPS = "the example that ships"  # with Crossmatch: nobody here has started it
 
 
-_CONTROLS = "Controls of TTM"
-
-
 def kind_of_run(run: Run) -> str:
     """What a run is, in a few words."""
     if run.kind == COLA:
@@ -27,7 +24,7 @@ def kind_of_run(run: Run) -> str:
     if run.kind in ("evaluate", "measure"):
         return "Evaluation" if run.kind == "evaluate" else "Measurement"
     if run.kind == "ledger":
-        return _CONTROLS + f", {SHIPS}" * run.is_example
+        return "Controls of TTM" + f", {SHIPS}" * run.is_example
     words = ["SimpleMatch" if "simplematch" in run.config else "TTM"]
     if run.config.get("ttm", {}).get("variant") == "global":
         words.append("global")
@@ -59,7 +56,6 @@ def called(sweep: SeedGroup) -> str:
     first, seeds = sweep.runs[0], _seeds_said([seed_of(run) for run in sweep.runs])
     words = kind_of_run(first).removesuffix(f", {SHIPS}").replace(" (uses the truth)", "").split(", ")
     method = ", ".join(word for word in words if word != "embeddings")  # its set, a file, says it
-    method = method.replace(_CONTROLS, "controls")  # a longer name took the room of another column
     ends = [method, f"seed{'s' * (len(sweep.runs) > 1)} {seeds}"]
     of = str(first.config.get("benchmark") or "").removeprefix("scenes/")
     room = max(_LETTERS - len(" · ".join(["", *ends])), _OF_SET)
