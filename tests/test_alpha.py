@@ -404,7 +404,7 @@ def test_verdicts_of_one_output_are_corrected_for_one_another_and_one_test_is_sa
     best = [alone["metrics"][name]["best"] for name in ("text_score", "individual_match")]
     assert alone["verdicts"] == 1 and "p_any_alpha_holm" not in best[0] and best[0]["gain"] == best[1]["gain"]
     assert alpha_of(files).count(
-        "Removing the language prior helps here: +40.7 points"
+        "Removing the language prior helps here: held-out TextScore 59.3 → 100.0 % (chance 50.0 %)."
     ) == 1 and "after Holm" not in alpha_of(files)
     said = [apart["metrics"]["text_score"]["best"]]
     said += [part["metrics"]["text_score"]["best"] for part in apart["slices"]["colour"].values()]

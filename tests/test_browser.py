@@ -1618,7 +1618,8 @@ def test_on_a_laptop_the_figure_over_alpha_is_within_the_first_screen(visit, pat
     slider = page.locator(".st-key-alpha").bounding_box()
     does = page.locator(".st-key-alpha-says p").first
     assert slider["y"] + slider["height"] <= does.bounding_box()["y"] < figure["top"]
-    assert ": TextScore " in does.inner_text().replace("\u00a0", " ")
+    assert " TextScore " in does.inner_text().replace("\u00a0", " ")
+    assert does.bounding_box()["height"] < 30  # one line: the figure stays where it is while the slider moves
     group = page.get_by_role("heading", name="One group, before and after").bounding_box()
     pictures = page.locator(
         ".st-key-debias-page .cm-zoom:visible"
@@ -1896,7 +1897,7 @@ def test_on_a_phone_the_figure_over_alpha_its_slider_and_what_that_gives_are_on_
     ]  # of a slider that is touched
     assert ends["bottom"] + 3 < does["top"]
     said = page.locator(".st-key-alpha-says p").first.inner_text().replace("\u00a0", " ")
-    assert all(part in said for part in (": TextScore ", "95 % interval ", ", chance ", "tie"))
+    assert all(part in said for part in (" TextScore ", "95 % interval ", ", chance ", "tie"))
     plot = page.evaluate(BOXES, ".st-key-alpha-curve .nsewdrag")[0]
     assert (
         plot["bottom"] - plot["top"] >= 200

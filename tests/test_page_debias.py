@@ -600,17 +600,15 @@ def test_the_page_says_whether_any_alpha_is_better_than_0_beyond_its_interval(sc
 
 def test_the_headline_is_of_groups_that_alpha_was_not_chosen_on():
     """It was the gain on the very groups that alpha was chosen on; then the verdict, in grey the gain to quote and the
-    other one in normal text were three answers to one question."""
+    other one in normal text were three answers to one question; then the gain, and below it the values that it is
+    between."""
     from core.debiasing.verdicts import _conclusion, _headline
 
     rng = np.random.default_rng(4)
     scores, prior = rng.normal(size=(60, 1, 2)), rng.normal(size=(60, 2))
     study = AlphaStudy(scores, prior, np.zeros((60, 1), int), list(map(str, range(60))))
-    found = study.validated("text_score")
-    gains = found.values - found.zero  # the same ten halves at the alpha of the other half, and at 0
-    quoted = (
-        f": {gains.mean():+.1f} points of held-out TextScore (± {gains.std(ddof=1):.1f} SD over splits)"
-    ).replace(": -", ": −")
+    found = study.validated("text_score")  # the same ten halves at the alpha of the other half, and at 0
+    quoted = f": held-out TextScore {found.zero.mean():.1f} → {found.values.mean():.1f} % (chance 50.0 %)"
     said, verdict = _headline(study, "text_score"), _conclusion(study, "text_score")
     assert quoted in said and said.replace(quoted, "", 1) in (
         verdict,
@@ -621,10 +619,10 @@ def test_the_headline_is_of_groups_that_alpha_was_not_chosen_on():
 
 
 @pytest.mark.parametrize(("prior", "says"), [
-    ([1.0, 0.0], "Removing the language prior does not help here: +0.0 points of held-out TextScore (± 0.0 SD over "
-     "splits); removing all of it (α = 1) harms."),
-    ([0.2, 0.0], "Removing the language prior makes no difference here: +0.0 points of held-out TextScore (± 0.0 "
-     "SD over splits)."),
+    ([1.0, 0.0], "Removing the language prior does not help here: held-out TextScore 100.0 → 100.0 % (chance 50.0 %); "
+     "removing all of it (α = 1) harms."),
+    ([0.2, 0.0], "Removing the language prior makes no difference here: held-out TextScore 100.0 → 100.0 % (chance "
+     "50.0 %)."),
 ])  # fmt: skip
 def test_the_headline_has_its_number_whatever_its_verdict(prior, says):
     """By hand: all of 40 images are right at 0, which every half chooses; above 0.4 the first prior turns them all."""
@@ -681,7 +679,7 @@ def test_below_the_figure_stands_one_note_and_then_the_group(app):
     note = next(i for i, each in enumerate(said) if each.startswith("Band"))
     assert len(said[note]) < 132  # two lines of a phone: the second has the chance level of each curve
     # Beside figure and note stand the group's name, its two matrices and what alpha turns.
-    assert ": TextScore " in " ".join(said[:note])
+    assert "; TextScore " in " ".join(said[:note])
     group = said.index("One group, before and after")
     assert "What α turns" in said[group - 1] and said[group - 2].count("<table") == 2
     assert sum(each.count("<table") for each in said) == 2  # and no second copy
@@ -709,14 +707,13 @@ def test_above_the_figure_stands_what_the_alpha_of_the_slider_does(app):
     study = AlphaStudy(scores, prior, np.zeros((4, 1), int), list("abcd"))
     said = {alpha: _at_alpha(study, alpha, "text_score").replace("\u00a0", " ") for alpha in (0.0, 0.3, 1.0)}
     assert said[0.0].startswith("α = 0, no debiasing, on all 4 groups: TextScore 75.0 % (95 % interval ")
-    assert said[0.3].startswith("α = 0.300, on all 4 groups: TextScore 100.0 % (95 % interval ")
-    assert said[0.3].endswith(", chance 50.0 %, no ties; 1 fixed, 0 broken.")
-    assert (
-        said[1.0].startswith("α = 1, on all 4 groups: TextScore 75.0 %") and "1 fixed, 1 broken" in said[1.0]
-    )
+    # What moved comes first; 0.3 is where most are right, of these very groups.
+    first = "α = 0.300, on all 4 groups: 1 fixed, 0 broken; TextScore 100.0 % (95 % interval "
+    assert said[0.3].startswith(first) and said[0.3].endswith(", chance 50.0 %, no ties.")
+    assert said[1.0].startswith("α = 1, on all 4 groups: 1 fixed, 1 broken; TextScore 75.0 % (95 % interval ")
     page = app(alpha="1")
     lines = [str(e.value).replace("\u00a0", " ") for e in page.main if e.type == "markdown"]
-    assert sum(line.startswith("α = 1, on all ") and "broken." in line for line in lines) == 1
+    assert sum(line.startswith("α = 1, on all ") and "broken; " in line for line in lines) == 1
 
 
 def test_of_a_metric_that_is_a_share_the_slider_says_how_many_groups_got_better():
@@ -725,7 +722,7 @@ def test_of_a_metric_that_is_a_share_the_slider_says_how_many_groups_got_better(
 
     scores = np.array([[[0.0, 0.25], [0.5, 0.0]]])  # image 1 belongs to caption 1, image 2 to caption 2
     study = AlphaStudy(scores, np.array([[0.0, 0.3]]), np.array([[0, 1]]), ["a"])
-    assert _at_alpha(study, 1.0, "individual_match").endswith("; 1 better, 0 worse.")
+    assert ": 1 better, 0 worse; IndividualMatch " in _at_alpha(study, 1.0, "individual_match")
 
 
 def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
@@ -899,8 +896,8 @@ def test_wherever_the_gain_of_the_best_alpha_stands_it_is_too_high_to_quote(app,
     best = study.best("text_score")._written
     told = debias_alpha._at_alpha(study, best, "text_score").replace("\u00a0", " ")
     value = study.evaluation(best).metrics["text_score"].value
-    chosen = f"chosen on these {len(study.scores)} groups (too high to quote): TextScore {value:.1f} % (95 % interval "
-    assert chosen in told
+    assert f", chosen on these {len(study.scores)} groups: " in told
+    assert f"; TextScore {value:.1f} % (95 % interval " in told and told.endswith(" Too high to quote.")
     assert "to quote" not in debias_alpha._at_alpha(study, 1.0, "text_score")
 
 
@@ -945,7 +942,7 @@ def test_the_tests_of_a_gain_are_folded_below_its_verdict(app, monkeypatch):
     monkeypatch.setattr("ui.debias_alpha._how_sure", lambda study, metric: "**Is it luck?** p")
     test = app()
     (folded,) = [e for e in test.get("popover") if e.proto.popover.label == "How sure is that?"]
-    assert [m.value for m in test.markdown if "Is it luck?" in m.value] == [folded.markdown[0].value]
+    assert [m.value for m in test.markdown if "Is it luck?" in m.value] == [folded.markdown[1].value]
 
 
 def test_before_one_is_chosen_a_group_is_shown_that_alpha_fixes_and_the_page_says_so():
@@ -1124,16 +1121,21 @@ def test_where_no_alpha_gains_the_whole_prior_removed_stands_beside_0_with_a_gro
 
 
 def test_beside_the_number_to_quote_stands_nothing_else_and_the_rest_is_folded(app, monkeypatch):
-    """“as much at α = 0.101–0.136 and 2 more (tuned on test); α = 1 changes it by …” stood beside it."""
+    """“as much at α = 0.101–0.136 and 2 more (tuned on test); α = 1 changes it by …” stood beside it. What was folded
+    filled the screen of a phone: first what matters, the rest behind one more press."""
     monkeypatch.setattr("ui.debias_alpha._tuned_text", lambda study, metric: "What the best alpha does.")
     test = app()
-    (quoted,) = [
-        m.value for m in test.markdown if "points of held-out TextScore (±" in m.value.replace("\u00a0", " ")
-    ]
+    (quoted,) = [m.value for m in test.markdown if ": held-out TextScore " in m.value.replace("\u00a0", " ")]
     assert quoted.startswith("**") and "best alpha" not in quoted
     (folded,) = [e for e in test.get("popover") if e.proto.popover.label == "How sure is that?"]
-    assert folded.markdown[0].value.startswith("**Which number to quote?** ")
-    assert "What the best alpha does." in folded.markdown[0].value
+    first, more = folded.markdown[:2]
+    assert first.value.startswith("**Which number to quote?** ") and "What is ±?" not in first.value
+    (fold,) = [e for e in folded.expander if e.label == "More"]
+    assert fold.markdown[0].value == more.value and "What the best alpha does." in more.value
+    # Which words say what ± is, beside the gain that has one.
+    assert "SD over splits" in first.value and more.value.startswith(
+        "**What is ±?** The standard deviation (n − 1)"
+    )
 
 
 @pytest.mark.parametrize(("pressed", "alpha"), [
@@ -1696,14 +1698,22 @@ def test_the_default_page_leads_to_where_alpha_helps_more(app):
     assert way.label.endswith("points of R@1")
 
 
-def test_both_ends_of_the_gain_to_quote_stand_below_it_of_the_same_halves(app, scored):
-    """“+4.3 points on held-out groups” from which to which stood nowhere: the slider's 42.3 % is of all groups."""
+def test_both_ends_of_the_gain_to_quote_stand_in_the_headline_and_the_gain_with_its_deviation_behind_it(
+    app, scored
+):
+    """“+4.3 points on held-out groups” from which to which stood nowhere: the slider's 42.3 % is of all groups. Then
+    “+4.3”, “41.9 → 46.2” and “49.7” were three answers on one screen."""
     held = scored[1][FIRST].validated("text_score")
-    said = text(app(set=FIRST)).replace("\u00a0", " ")
-    ends = f"{held.zero.mean():.1f} % at α = 0 → {held.values.mean():.1f} % at the chosen α"
-    assert f"**Held out: {ends}**; chance 3.7 %." in said
+    test = app(set=FIRST)
+    ends = f": held-out TextScore {held.zero.mean():.1f} → {held.values.mean():.1f} % (chance 3.7 %)"
+    assert [ends in m.value.replace("\u00a0", " ") for m in test.markdown].count(True) == 1
     gains = held.values - held.zero
-    assert f"The 10 paired gains: {gains.min():+.1f} to {gains.max():+.1f} points.".replace("-", "−") in said
+    gained = f"Held-out gain: {gains.mean():+.1f} points (± {gains.std(ddof=1):.1f} SD over splits). "
+    every = f"The 10 paired gains: {gains.min():+.1f} to {gains.max():+.1f} points.".replace("-", "−")
+    (folded,) = [e for e in test.get("popover") if e.proto.popover.label == "How sure is that?"]
+    said = [m.value.replace("\u00a0", " ") for m in test.markdown]
+    (behind,) = [each for each in said if gained + every in each]
+    assert behind == folded.markdown[0].value.replace("\u00a0", " ")
     single = AlphaStudy(np.array([[[1.0, 0.0]]]), np.array([[1.0, 0.0]]), np.zeros((1, 1), int), ["a"])
     assert single._to_quote("text_score") is None  # no halves
 

@@ -98,9 +98,12 @@ _ALPHAS = (
     "computed."
 )
 _HALVES = (
-    "**Which number to quote?** The gain in the sentence above: alpha is chosen on one random half of the groups and "
-    "measured on the other; ± is the standard deviation (n − 1) of ten paired gains, no interval. On the groups that "
-    "it is chosen on, the best alpha gains too much."
+    "**Which number to quote?** The held-out one in the sentence above: alpha is chosen on one random half of the "
+    "groups and measured on the other, ten times."
+)
+_SPLITS = (
+    "**What is ±?** The standard deviation (n − 1) of ten paired gains over α = 0, no interval. On the groups that it "
+    "is chosen on, the best alpha gains too much."
 )
 _NEAR_END = 0.02  # of alpha: six pixels of a phone
 _LITTLE = (
@@ -189,28 +192,18 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
 
 
 def _verdict(study: AlphaStudy, metric: str) -> None:
-    """Whether alpha helps, in one sentence with the number to quote, what it gains on other groups; below it its
+    """Whether alpha helps, in one sentence with the number to quote, on groups that did not choose alpha; below it its
     reasons, and where there are no others what it gains on these."""
     found = study.verdict(metric)
     elsewhere, is_built_in = not (found.helps or found.probably), _is_of_a_built_in_set()
-    # no line ends at an equals sign, nor before a deviation
-    said = (
-        _headline(study, metric)
-        .replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
-        .replace("± ", "±\N{NO-BREAK SPACE}")
-    )
+    said = _headline(study, metric).replace(
+        " = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"
+    )  # no line ends there
     st.markdown(f"**{unbroken(said)}**")
     if len(study.scores) < 2:
         st.caption(unbroken(_tuned_text(study, metric)))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="alpha-reasons"):
         _reasons(study, metric)
-        if len(study.scores) > 1:  # both ends of the gain above, which are others than those of all groups
-            with st.container(width="content", key="held-out-ends"):
-                ends = study.validated(metric)._ends(
-                    chance=study._chance(metric)
-                )  # the metric is named above
-                pair, end, level = ends.partition("; ")
-                st.markdown(unbroken(f"**{pair}**{end}{level}"), width="content")  # what may be quoted
         if is_built_in and elsewhere:  # of a file it says nothing where it helps
             _offer_gain()
         if is_built_in and not on_phone():
@@ -224,30 +217,40 @@ def _gain_here(study: AlphaStudy, metric: str) -> float:
 
 
 def _reasons(study: AlphaStudy, metric: str) -> None:
-    """Why the verdict is so sure, what its two results are, and how the figure is read; as a line of its own it took
-    the figure's height."""
-    little = _little_prior(study, metric)
+    """Why the verdict is so sure and which number is to be quoted; the rest folded, as on a phone it filled the screen.
+    As a line of its own it took the figure's height."""
     panel = st.popover("How sure is that?", icon=":material/help:", key="how-sure")
     with panel, st.container(key="how-sure-said"):
-        is_halved = len(study.scores) > 1
-        sure = (
-            _why_only_probably(study, metric),
-            f"{_HALVES} {study.validated(metric)._paired()}" if is_halved else "",
-            _tuned_text(study, metric) if is_halved else "",  # else it is in sight already
-            _why_harm(study, metric),
-            _how_sure(study, metric),
-            _power_text(study, metric),
-        )
+        if len(study.scores) < 2:
+            _more_reasons(study, metric)
+            return
+        quote = f"{_HALVES} {study.validated(metric)._gained()}"
+        st.markdown(unbroken("\n\n".join(filter(None, (_why_only_probably(study, metric), quote)))))
+        with st.expander("More", key="how-sure-more"):
+            _more_reasons(study, metric)
+
+
+def _more_reasons(study: AlphaStudy, metric: str) -> None:
+    """What was tested, the gain on the very groups that chose alpha, and how the figure is read."""
+    little, is_halved = _little_prior(study, metric), len(study.scores) > 1
+    sure = (
+        _SPLITS if is_halved else "",
+        _tuned_text(study, metric) if is_halved else "",  # else it is in sight already
+        _why_harm(study, metric),
+        _how_sure(study, metric),
+        _power_text(study, metric),
+    )
+    if any(sure):
         st.markdown(unbroken("\n\n".join(filter(None, sure))))
-        if little:
-            _why_so_little(*little)
-        if study.frequency.likelier is not None:
-            st.markdown(scenario_text(study))
-        read = _ALPHAS.format(
-            label=METRICS[metric].label, tuned=TUNED_ON_TEST, where=_where_highest(study, metric)
-        )
-        by = "" if study.clusters is None else f" {interval_to_quote(study.clusters.by)}"
-        st.caption(f"{read}{exact_differences_once('curve')}{by}")
+    if little:
+        _why_so_little(*little)
+    if study.frequency.likelier is not None:
+        st.markdown(scenario_text(study))
+    read = _ALPHAS.format(
+        label=METRICS[metric].label, tuned=TUNED_ON_TEST, where=_where_highest(study, metric)
+    )
+    by = "" if study.clusters is None else f" {interval_to_quote(study.clusters.by)}"
+    st.caption(f"{read}{exact_differences_once('curve')}{by}")
 
 
 def _curves_latex(inputs: DebiasInputs, alpha: float) -> str:
@@ -426,8 +429,9 @@ def _alpha_at(where: str) -> str:
 
 
 def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
-    """What the alpha of the slider does: `α = 1, on all 300 groups: TextScore 29.7 % (95 % interval ...), chance 3.7 %,
-    no ties; 23 fixed, 61 broken.`; of alpha 0 that it removes nothing.
+    """What the alpha of the slider does: `α = 1, on all 300 groups: 23 fixed, 61 broken; TextScore 29.7 % (95 %
+    interval ...), chance 3.7 %, no ties.`; of alpha 0 that it removes nothing. In one line of a laptop: with a second
+    one the figure below would jump while the slider moves.
 
     Without the value at alpha 0, which is another than that of the held-out halves above: two pairs of numbers for one
     effect stood three lines apart."""
@@ -439,10 +443,11 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     was, is_now = (study.evaluation(a).outcomes[metric].value for a in (0.0, alpha))
     words = ("better", "worse") if METRICS[metric].share else ("fixed", "broken")
     better, worse = (int(moved.sum()) for moved in (is_now > was, is_now < was))
+    chosen = ""
     if alpha == study.best(metric)._written and _gains(study, metric):
-        whole = f"chosen {whole.replace('all', 'these')} (too high to quote)"
+        whole, chosen = f"chosen {whole.replace('all', 'these')}", " Too high to quote."
     changed = f"{better} {words[0]}, {worse} {words[1]}"
-    return unbroken(f"α = {_short(alpha)}, {whole}: {label} {value}; {changed}.")
+    return unbroken(f"α = {_short(alpha)}, {whole}: {changed}; {label} {value}.{chosen}")
 
 
 def _drawn(study: AlphaStudy, metric: str, others: Sequence[str] = ()) -> tuple[str, str, str]:

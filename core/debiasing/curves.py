@@ -20,7 +20,7 @@ from array_api_compat import array_namespace
 from core.base.arrays import Array, _divisor, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.base.text import _KEPT, _pct, _signed_range, _true_minus, counted
+from core.base.text import _KEPT, _pct, _signed, _signed_range, _true_minus, counted
 from core.debiasing.debias import check_prior, debias
 from core.groups import check_truth
 from core.matching.groups import check_scores
@@ -260,13 +260,11 @@ class ValidatedAlpha(NamedTuple):
         """Mean and standard deviation of the gain on the held-out halves over alpha 0 on the same ones, in points."""
         return _mean_and_sd(self.values - self.zero)
 
-    def _ends(self, label: str = "", chance: float | None = None) -> str:
-        """Both ends of `_gain`, means over the same held-out halves, which are others than those of all groups: `Held
-        out: TextScore 42.6 % at α = 0 → 46.9 % at the chosen α; chance 3.7 %.`"""
-        zero, value = (self.summary[name][0] for name in ("zero", "values"))
-        level = "" if chance is None else f"; chance {_pct(chance)} %"
-        named = f"{label} " if label else ""
-        return f"Held out: {named}{_pct(zero)} % at α = 0 → {_pct(value)} % at the chosen α{level}."
+    def _gained(self) -> str:
+        """`_gain` in a sentence, for a headline that has its two ends, and the single ones."""
+        mean, std = self._gain
+        gained = f"Held-out gain: {_signed(mean)} points (± {_pct(std)} SD over splits)."
+        return f"{_true_minus(gained)} {self._paired()}"
 
     def _paired(self) -> str:
         """The gains of the single halvings, each against alpha 0 on the same groups: how far they lie apart."""
@@ -274,17 +272,20 @@ class ValidatedAlpha(NamedTuple):
         ends = _signed_range(float(gains.min()), float(gains.max()))
         return _true_minus(f"The {len(gains)} paired gains: {ends} points.")
 
-    def _to_quote(self, metric: str, label: str, chance: float | None = None) -> dict[str, Any]:
-        """`_gain`, the line that says it, and the line of both its ends, `held_out`."""
+    def _to_quote(self, metric: str, label: str) -> dict[str, Any]:
+        """`_gain`, the line that says it, and the line of both its ends, `held_out`: means over the same held-out
+        halves, which are others than those of all groups."""
         mean, std = self._gain
         does, points = "gains" if mean >= 0 else "loses", f"{_pct(abs(mean))} points of {label}"
         quoted = f"quote this (± {_pct(std)}, SD of ten splits)"
         line = f"Chosen on one half of the data, α {does} {points} on the other: {quoted}."
-        ends = {
-            name: round(self.summary[of][0], _KEPT) for name, of in (("alpha_0", "zero"), ("value", "values"))
-        }
-        found = {"metric": metric, "mean": round(mean, _KEPT), "std": round(std, _KEPT), **ends, "line": line}
-        return {**found, "held_out": f"{self._ends(label, chance)} {self._paired()}"}
+        zero, value = (self.summary[name][0] for name in ("zero", "values"))
+        ends = (
+            f"Held out: {label} {_pct(zero)} % at α = 0 → {_pct(value)} % at the chosen α. {self._paired()}"
+        )
+        found = {"metric": metric, "mean": round(mean, _KEPT), "std": round(std, _KEPT)}
+        found |= {"alpha_0": round(zero, _KEPT), "value": round(value, _KEPT)}
+        return {**found, "line": line, "held_out": ends}
 
     def record(self) -> dict[str, Any]:
         """JSON-safe, with how the paper's protocol makes it."""

@@ -340,15 +340,16 @@ class AlphaStudy:
         return 100 * chance(metric, *self.shape, self.truth.shape[1])
 
     def _to_quote(self, metric: str, found: _BestGain | None = None) -> dict[str, Any] | None:
-        """The gain in a metric that may be quoted, in points, and the headline with it; None of a single group, which
-        has no halves.
+        """The gain in a metric that may be quoted, in points, and the headline with both its ends; None of a single
+        group, which has no halves.
 
         found : as of `_conclusion`.
         """
         if len(self.scores) < 2:
             return None
-        quoted = self.validated(metric)._to_quote(metric, METRICS[metric].label, self._chance(metric))
-        return {**quoted, "line": _headline(self, metric, found)}
+        held = self.validated(metric)
+        quoted = held._to_quote(metric, METRICS[metric].label)
+        return {**quoted, "line": _headline(self, metric, found), "held_out": held._gained()}
 
     @property
     def _movable(self) -> list[str]:
