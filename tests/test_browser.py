@@ -1639,6 +1639,9 @@ def test_on_a_laptop_the_slider_of_alpha_its_figure_and_the_scores_that_it_moves
     matrices = page.evaluate(BOXES, ".st-key-alpha-matrices table")
     told = page.locator(".st-key-alpha-matrices").get_by_text("What α turns:").bounding_box()
     assert len(matrices) == 2 and slider["bottom"] < figure["top"]
+    pictures = page.evaluate(BOXES, ".st-key-alpha-matrices th img")  # whose numbers they are
+    assert len(pictures) == page.locator(".st-key-alpha-matrices tbody tr").count()
+    assert all(28 <= box["bottom"] - box["top"] <= 36 and box["width"] >= 28 for box in pictures)
     assert all(figure["left"] + figure["width"] < each["left"] for each in matrices)  # beside it
     assert max(figure["bottom"], told["y"] + told["height"], *(each["bottom"] for each in matrices)) < 768
     assert slider["width"] > 400  # 300 pixels for 200 steps
@@ -1905,6 +1908,29 @@ def test_on_a_phone_the_figure_over_alpha_its_slider_and_what_that_gives_are_on_
     metric = page.evaluate(BOXES, ".st-key-metric")[0]
     assert abs(metric["top"] - buttons["top"]) < 5 and metric["left"] + metric["width"] <= 390 - 16
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_on_a_phone_nothing_of_debias_is_wider_than_the_screen_fills_it_or_is_too_low_for_a_thumb(visit):
+    """The table of the protocol went on beyond the edge, “How sure is that?” filled the screen, and the link to the
+    lesson was 21 pixels high."""
+    page = visit("/Debias?model=builtin/blip-caption&set=scenes/triples", width=390, height=844)
+    page.locator(".st-key-alpha-curve .main-svg").first.wait_for()
+    settle(page)
+    assert page.locator("[data-testid=stMain] a[href*='lesson=alpha']").bounding_box()["height"] >= 24
+    page.get_by_role("button", name="How sure is that?").click()
+    page.get_by_text("Which number to quote?").wait_for()
+    panel = page.locator(".st-key-how-sure-said")
+    assert panel.bounding_box()["height"] < 300 and not panel.get_by_text("What is ±?").is_visible()
+    panel.get_by_text("More", exact=True).click()
+    panel.get_by_text("What is ±?").wait_for()
+    page.keyboard.press("Escape")
+    fold = page.locator(".st-key-alpha-protocol")
+    fold.locator("summary").click()
+    fold.get_by_role("table").nth(2).wait_for()
+    for each in fold.locator("table").all():
+        box = each.bounding_box()
+        assert box["x"] >= 16 and box["x"] + box["width"] <= 374
+        assert each.evaluate("e => e.parentElement.scrollWidth <= e.parentElement.clientWidth")
 
 
 def test_on_a_phone_a_group_of_debias_stands_below_its_heading_and_comes_into_sight_when_it_is_chosen(visit):

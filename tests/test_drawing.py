@@ -407,6 +407,21 @@ def test_images_are_lettered_without_end():
     assert [group_html.image_name(i) for i in (0, 25, 26, 27)] == ["A", "Z", "A1", "B1"]
 
 
+def test_a_matrix_has_small_pictures_beside_its_letters_and_captions_as_tips_of_its_numbers():
+    """On a laptop the numbers stood alone on the first screen of Debias: whose they are was a screen below."""
+    pictures, captions = ["<img a>", "<img b>"], ['a "red" cube', "b < c"]
+    data = view([[1.0, 2.0], [3.0, 4.0]], TRUTH)
+    said = group_html.matrix_html(data, "scores", corner="α", pictures=pictures, captions=captions)
+    heads = re.findall(r"<th ([^>]*)>(.*?)</th>", said)
+    assert [re.search('title="(.*)"', told)[1] for told, _ in heads[:2]] == [
+        "a &quot;red&quot; cube",
+        "b &lt; c",
+    ]
+    assert [re.sub("<span.*?</span>", "", seen) for _, seen in heads] == ["1", "2", "A <img a>", "B <img b>"]
+    plain = group_html.matrix_html(data, "scores", corner="α")
+    assert "<img" not in plain and re.search("<th [^>]*title", plain) is None
+
+
 def test_on_a_dark_page_the_highest_score_is_the_brightest():
     """The lowest was nearly white there, and drew the eye."""
     data = view([[1.0, 2.0], [3.0, 4.0]], TRUTH)

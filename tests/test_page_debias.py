@@ -1814,3 +1814,44 @@ def test_the_figure_opens_with_the_chosen_metric_and_group_match_and_a_file_has_
     assert "“Curves” draws other metrics" in debias_alpha._drawn(study, "text_score")[2]
     one = AlphaStudy(data[0][:, :1], data[1], np.zeros((30, 1), int), [*map(str, range(30))])
     assert "Curves" not in debias_alpha._drawn(one, "text_score")[2]
+
+
+def test_the_matrices_of_both_alphas_have_the_groups_pictures_beside_their_letters(app):
+    """No picture stood on a laptop's first screen: what A, B and C are was a screen below."""
+    test = app(set=FIRST)
+    (drawn,) = [e.proto.body for e in test.get("html") if "cm-at-alpha" in e.proto.body]
+    heads = re.findall(r'<th scope="row".*?</th>', drawn)
+    assert len(heads) == 6 and all(head.count("<img ") == 1 and 'alt=""' in head for head in heads)
+    assert heads[:3] == heads[3:] and len({*heads}) == 3  # each image its own, the same at both alphas
+    tips = re.findall(r'<th scope="col"[^>]* title="([^"]+)"', drawn)
+    assert len(tips) == 6 and all(tip in text(test) + drawn_html(test) for tip in tips)
+
+
+def drawn_html(test):
+    """What the page shows as markup beside the matrices."""
+    return " ".join(e.proto.body for e in test.get("html") if "cm-at-alpha" not in e.proto.body)
+
+
+def test_on_a_phone_the_protocol_has_a_table_per_metric_with_the_numbers_of_the_one_on_a_laptop(
+    app, monkeypatch
+):
+    """Of seven columns a phone showed two, and faded out the third."""
+    (whole,) = app(set=FIRST).table
+    monkeypatch.setattr("ui.debias_alpha.on_phone", lambda: True)
+    tables = [each.value for each in app(set=FIRST).table]
+    assert [list(each.columns) for each in tables] == [[name] for name in whole.value.index]
+    for each in tables:
+        (name,) = each.columns
+        assert each[name].to_dict() == whole.value.loc[name].to_dict()
+
+
+@pytest.mark.parametrize("other", ["Language prior", "Without the image", "Retrieval"])
+def test_alpha_and_metric_are_as_they_were_after_another_view(app, other):
+    """Also after a view without a set, and in the address."""
+    test = app(set=FIRST, alpha="0.4", metric="GroupScore")
+    fine(test.segmented_control(key="view").set_value(other).run())
+    assert "alpha" not in test.query_params and not [s for s in test.slider if s.key == "alpha"]
+    fine(test.segmented_control(key="view").set_value("Move alpha").run())
+    assert (test.slider(key="alpha").value, test.selectbox(key="metric").value) == (0.4, "GroupScore")
+    asked = test.query_params
+    assert asked["alpha"] in ("0.4", ["0.4"]) and asked["metric"] in ("GroupScore", ["GroupScore"])

@@ -56,7 +56,7 @@ from ui.formatting import (
     true_minus,
     unbroken,
 )
-from ui.images import draw_group, shades_bar, strip
+from ui.images import draw_group, row_pictures, shades_bar, strip
 from ui.moving_line import axis_position, moving_lines
 from ui.old_links import warn_without_effect
 from ui.page import show_errors
@@ -813,7 +813,8 @@ def _one_group(
         if pictures := strip(group):
             st.container(key="alpha-strip").html(pictures)
         names = _apart(study, metric)
-        st.html("".join(_matrix(d.beside(shown), a, names) for a, d in zip((0.0, alpha), shown, strict=True)))
+        ends = zip((0.0, alpha), shown, strict=True)
+        st.html("".join(_matrix(group, data.beside(shown), at, names) for at, data in ends))
         st.markdown(_turned_short(before, after))
         _offer_changed(study, alpha, metric, index)
     return index
@@ -863,10 +864,12 @@ def _lines_said(shown: Sequence[GroupData], metric: str) -> str:
     return max((group_html._judged_said(data, metric) for data in shown), key=len)
 
 
-def _matrix(data: GroupData, alpha: float, names: Sequence[str]) -> str:
-    """The scores of the shown group at alpha, and beside them its verdict by each metric of `names`."""
-    title = f"Debiased log scores at alpha {_alpha_text(alpha)}"
-    table = group_html.matrix_html(data, title, row_highest=True, corner=f"α = {_alpha_text(alpha)}")
+def _matrix(group: Group, data: GroupData, alpha: float, names: Sequence[str]) -> str:
+    """The scores of the shown group at alpha, its images small beside their letters, as larger ones are a screen below;
+    and its verdict by each metric of `names`."""
+    title, corner = f"Debiased log scores at alpha {_alpha_text(alpha)}", f"α = {_alpha_text(alpha)}"
+    seen: dict[str, Any] = {"pictures": row_pictures(group), "captions": group.captions}
+    table = group_html.matrix_html(data, title, row_highest=True, corner=corner, **seen)
     kinds = ((METRICS[name].label, data.kinds[name]) for name in names)
     verdicts = "".join(
         f'<li>{plots.OUTCOME_SYMBOLS[kind]} {label}<span class="cm-hidden"> {kind}</span></li>'
@@ -1080,7 +1083,12 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
     table = _protocol_table(record, _one_alpha(study), interval_text)
     with st.expander("Tuned and validated: α = 0, 1, and chosen", key="alpha-protocol"):
         # No grid, of which by keyboard every cell is a stop.
-        st.table(table.set_index("metric").map(_whole_numbers))
+        shown = table.set_index("metric").map(_whole_numbers)
+        if on_phone():  # a table per metric: seven columns are twice its width
+            for name in shown.index:
+                st.table(shown.loc[[name]].T)
+        else:
+            st.table(shown)
         st.caption(f"Percent with 95 % intervals. {_PROTOCOL}")
         export_section(
             f"alpha-protocol-{inputs.name}",

@@ -22,6 +22,7 @@ _LARGE = 1000  # pixels of an enlarged image's longer side
 _SHOWN = 480  # pixels of an image in a view; pages draw it 240 wide or more, on screens of up to twice that density
 _ON_A_CARD = 320  # of one among many: sharp on most screens, drawn in less than half the time
 _IN_A_ROW = 160  # of one in a list for phones
+_AT_A_LETTER = 96  # of one beside the letter of its row in a matrix
 _MOST_SCORES = 16  # of a matrix on a small card
 
 
@@ -56,9 +57,9 @@ def enlargeable_image(image: ImageRef, description: str, size: int = _SHOWN) -> 
     )
 
 
-def thumbnail(image: ImageRef) -> str:
+def thumbnail(image: ImageRef, size: int = _ON_A_CARD) -> str:
     """An image as markup that is nothing but decoration."""
-    address, width, height = _image_uri(image.key, _ON_A_CARD, image)
+    address, width, height = _image_uri(image.key, size, image)
     return f'<img src="{address}" width="{width}" height="{height}" alt="">'
 
 
@@ -95,6 +96,11 @@ def shades_key() -> str:
     """Which end of the shades of a score matrix is high that is a chart: it keeps those of the theme in which it was
     drawn, `matrix_cells` turns them round."""
     return f"Scores: the {'brighter' if st.context.theme.type == 'dark' else 'darker'}, the higher."
+
+
+def row_pictures(group: Group) -> list[str]:
+    """The pictures of a group as small as a row of its matrix; [] where it has none."""
+    return [thumbnail(image, _AT_A_LETTER) for image in group.images] if has_pictures(group) else []
 
 
 def has_pictures(group: Group) -> bool:

@@ -90,19 +90,33 @@ def matrix_cells(data: GroupData, dark: bool = False) -> list[list[_Cell]]:
     return [[cell(i, j, score) for j, score in enumerate(row)] for i, row in enumerate(data.scores.tolist())]
 
 
-def matrix_html(data: GroupData, title: str, *, row_highest: bool = False, corner: str = "") -> str:
+def matrix_html(
+    data: GroupData,
+    title: str,
+    *,
+    row_highest: bool = False,
+    corner: str = "",
+    pictures: Sequence[str] = (),
+    captions: Sequence[str] = (),
+) -> str:
     """The matrix as a table. Outlined and with a dot: the induced matching. Ticked: the true pairs. Underlined, if
     asked for: the highest score of each row, several where they tie. corner : what the whole matrix is of, in its empty
-    corner; rows and columns then have letters and numbers alone, for a narrow place."""
+    corner; rows and columns then have letters and numbers alone, for a narrow place. pictures, captions : beside the
+    letters (`<img ...>` markup), and as tips of the numbers."""
     rows, dark = matrix_cells(data), matrix_cells(data, dark=True)
     highest = data.scores == data.scores.max(axis=1, keepdims=True)
     named, image = (
         "caption " if len(rows[0]) <= _MOST_BESIDE and not corner else "",
         '<span class="cm-hidden">image </span>' if corner else "image ",
     )
-    head = "".join(f'<th scope="col" style="{_HEAD}">{named}{cell.caption}</th>' for cell in rows[0])
+    tips = [f' title="{escape(caption, quote=True)}"' for caption in captions] or [""] * len(rows[0])
+    head = "".join(
+        f'<th scope="col" style="{_HEAD}"{tip}>{named}{cell.caption}</th>'
+        for tip, cell in zip(tips, rows[0], strict=True)
+    )
+    seen = [f" {picture}" for picture in pictures] or [""] * len(rows)
     body = "".join(
-        f'<tr><th scope="row" style="{_HEAD}">{image}{row[0].image}</th>'
+        f'<tr><th scope="row" style="{_HEAD}">{image}{row[0].image}{seen[i]}</th>'
         + "".join(map(_cell_html, row, dark[i], highest[i] & row_highest))
         + "</tr>"
         for i, row in enumerate(rows)
