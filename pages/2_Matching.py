@@ -113,13 +113,20 @@ def cards(evaluation: Evaluation) -> None:
 
 def overview(evaluation: Evaluation, name: str, groups: GroupSet) -> go.Figure:
     """Every metric as a card and as a bar, the groups under both main metrics, one of them worked through; gives the
-    figure. On a phone the style sheet puts the figure first and the cards last."""
+    figure. On a laptop the worked group, where there is one, stands beside the bars, on the first screen, and the
+    counts below them; on a phone it is a line below the headline, and the style sheet puts the figure above the counts.
+    """
+    place = worked_example(evaluation)
     with st.container(key="overview"):
-        if not on_phone():
+        if on_phone():
+            worked_group(evaluation, groups, place)
+        else:
             cards(evaluation)
         left, right = st.columns(2, gap="large")
-        with left:
-            outcome_table(evaluation)
+        is_beside = place is not None and not on_phone()
+        if not is_beside:
+            with left:
+                outcome_table(evaluation)
         with right:
             data = figures.bars_data({"": evaluation.metrics}, list(evaluation.outcomes))
             bars = ui.cached_on(evaluation, f"bars of {name}", lambda: figures.bars_figure(data, 280))
@@ -130,8 +137,11 @@ def overview(evaluation: Evaluation, name: str, groups: GroupSet) -> go.Figure:
                 key="which-interval"
             ):  # of the cards, which a phone has folded: their help says it, too
                 say_interval_to_quote(filter(by_shared, evaluation.metrics.values()))
-        with left:  # after the figure, which does not wait for its pictures
-            worked_group(evaluation, groups)
+            if is_beside:
+                outcome_table(evaluation)
+        if is_beside:
+            with left:  # after the figure, which does not wait for its pictures
+                worked_group(evaluation, groups, place)
     return bars
 
 
@@ -156,9 +166,9 @@ def outcome_table(evaluation: Evaluation) -> None:
         )
 
 
-def worked_group(evaluation: Evaluation, groups: GroupSet) -> None:
-    """One group that GroupMatch alone has right, with its scores and sums, and the way to it."""
-    place = worked_example(evaluation)
+def worked_group(evaluation: Evaluation, groups: GroupSet, place: int | None) -> None:
+    """One group that GroupMatch alone has right, with its scores and sums, and the way to it; nothing where there is
+    none. place : of `worked_example`."""
     if place is None:
         return
     group = groups[place]

@@ -1500,14 +1500,18 @@ def test_on_a_phone_the_figure_of_matching_is_on_the_first_screen_and_its_cards_
     assert bars["y"] + bars["height"] < 844
     assert bars["y"] < outcomes["y"] < fold.bounding_box()["y"]
     margins = page.get_by_role("heading", name="Margins, and what a threshold selects")
-    # It began at 1,486, then at 1,104; since then a group that is worked through has a line.
+    # It began at 1,486, then at 1,104; since then a group that is worked through has a line, below the headline that
+    # it is an example of.
     assert margins.bounding_box()["y"] <= 1160 and not cards.is_visible()
     worked, other = (page.locator(f".st-key-worked{key}") for key in ("-group", " .cm-fold summary"))
-    assert outcomes["y"] < other.bounding_box()["y"] < fold.bounding_box()["y"] and not worked.is_visible()
+    headline = page.get_by_text("are matched correctly although GroupScore").bounding_box()
+    assert (
+        headline["y"] + headline["height"] < other.bounding_box()["y"] < bars["y"] and not worked.is_visible()
+    )
     other.click()  # one opens without the other
     assert worked.is_visible() and not cards.is_visible()
-    seen = page.locator(".st-key-worked-group :is(table, img)").all()
-    assert len(seen) == 3 and all(
+    seen = page.locator(".st-key-worked-group :is(table, .cm-zoom img, .cm-lines)").all()
+    assert len(seen) == 4 and all(
         box["x"] >= 16 and box["x"] + box["width"] <= 374 for box in (e.bounding_box() for e in seen)
     )
     other.click()
@@ -1524,16 +1528,31 @@ def test_on_a_laptop_the_cards_of_matching_are_not_folded(visit):
     page = visit("/Matching")
     page.locator(".st-key-metric-cards").get_by_text("IndividualMatch").wait_for()
     assert not any(fold.is_visible() for fold in page.locator(".cm-fold summary").all())
-    # The group worked through takes the room below the table, the first screen keeps table and bars.
-    picture = page.locator(".st-key-worked-group img").first
-    picture.wait_for()
-    assert picture.bounding_box()["height"] >= 160  # 116 were too small for a projector
+
+
+def test_on_a_laptop_a_group_of_matching_stands_beside_its_bars_with_what_the_model_matches(visit):
+    """Its pictures began 27 pixels above the edge, below the counts, and no line said which caption each has."""
+    page = visit("/Matching", height=768)
+    group = page.locator(".st-key-worked-group")
+    group.locator(".cm-lines").wait_for()
     settle(page)
     worked, outcomes, bars = (
         page.locator(f".st-key-{key}").first.bounding_box() for key in ("worked-group", "outcomes", "metrics")
     )
-    assert outcomes["y"] + outcomes["height"] <= worked["y"] and worked["x"] + worked["width"] <= bars["x"]
-    assert bars["y"] + bars["height"] < 768
+    assert (
+        worked["x"] + worked["width"] <= bars["x"]
+        and max(bars["y"] + bars["height"], worked["y"] + 200) < 768
+    )
+    assert outcomes["x"] >= bars["x"] and outcomes["y"] >= bars["y"] + bars["height"]
+    pictures = group.locator(".cm-zoom img").all()
+    assert (
+        min(each.bounding_box()["height"] for each in pictures) >= 160
+    )  # 116 were too small for a projector
+    ends = [each.bounding_box() for each in group.locator(".cm-zoom img, .cm-lines, .cm-text").all()]
+    assert len(ends) == 5 and max(box["y"] + box["height"] for box in ends) < 768
+    assert (
+        group.locator(".cm-lines").get_attribute("alt").startswith("The model matches image A with caption ")
+    )
 
 
 @pytest.mark.parametrize("size", [2, 3])

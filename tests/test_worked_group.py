@@ -70,6 +70,24 @@ def test_every_shown_example_of_the_built_in_sets_adds_up(app):
         assert (first + second, third + fourth, true - rival) == pytest.approx((true, rival, margin))
 
 
+def test_the_group_is_drawn_with_the_models_matching_as_on_groups(app, monkeypatch):
+    """Nothing showed which image goes with which caption, but the outline of a cell; a file has no pictures to join."""
+    from ui import images
+
+    drawn = []
+    whole = images.group_html.matching_html
+    monkeypatch.setattr(
+        images.group_html, "matching_html", lambda *args: drawn.append(args[2].matching) or whole(*args)
+    )
+    test = fine(app(MATCHING, set="scenes/left-right"))
+    (said,) = [e.proto.body for e in test.get("html") if 'class="cm-match' in e.proto.body]
+    assert len(drawn) == 1 and "; all right. Margin" in said  # GroupMatch has it right
+    assert not worked(test).count("belongs to image")
+    heads = [each.value for each in test.header]
+    assert heads.index(TITLE) < heads.index("The same groups under both metrics")
+    assert "cm-match" not in html(matching_of(app, [[[2, 1], [1, 2]], GROUP_MATCH_ALONE, [[1, 2], [2, 1]]]))
+
+
 @pytest.mark.parametrize(
     "scores",
     [

@@ -198,11 +198,6 @@ def _file_card(group: Group, marks: Sequence[tuple[str, str]]) -> str:
     return shown + group_html.card_html([], [] if only_numbers else group.captions, list(marks))
 
 
-def _card_without_scores(group: Group) -> str:
-    """What a group shows beside its numbers: its pictures and captions, of a file what it calls them. Markup."""
-    return _pictured_card(group) if has_pictures(group) else _file_card(group, ())
-
-
 def _matrices(group: Group, scores: Mapping[str, GroupData], metrics: Sequence[str] = ()) -> str:
     """The score matrices of a group side by side. metrics : whose outcomes stand below each."""
     drawn = []
