@@ -9,7 +9,7 @@ from core.base.errors import InputError
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 
-_ENDINGS = {".csv", ".parquet", ".npz", ".jsonl"}  # as `read_scores` takes them
+_ENDINGS = {".csv", ".parquet", ".npz", ".npy", ".jsonl"}  # as `read_scores` takes them
 
 
 def check_scores(value: Any) -> None:

@@ -217,7 +217,7 @@ def _picture(pixels: np.ndarray, group: int) -> Image.Image:
 
 
 def read_scores(path: str | Path) -> ScoreFile:
-    """Scores of groups from a file: CSV, Parquet, NPZ or JSONL, by the ending of its name.
+    """Scores of groups from a file: CSV, Parquet, NPZ, NPY or JSONL, by the ending of its name.
 
     Parameters
     ----------
@@ -225,6 +225,7 @@ def read_scores(path: str | Path) -> ScoreFile:
         .csv, .parquet : a row per cell, with columns `group`, `image`, `caption`, `score`, optional `match` (1 where
             the caption belongs to the image, 0 elsewhere); further columns are tags.
         .npz : `scores` (n, m, k), optional `truth` (n, m), `ids` (n,) and `tag_NAME` (n,).
+        .npy : one array of scores (n, m, k), or (n, m*m) of groups with as many captions as images.
         .jsonl : an object per group, with `c0_i0`, `c1_i0`, ... (caption, image), optional `id` and `truth`; others
             are tags.
 

@@ -118,7 +118,7 @@ def images() -> None:
     with left:
         upload = st.file_uploader(
             "A zip with images and a manifest, or a Parquet file",
-            type=["zip", *(ending[1:] for ending in READ), "npz"],  # the last to say where it belongs
+            type=["zip", *(ending[1:] for ending in READ), "npz", "npy"],  # the last to say where it belongs
             key="set_upload",
             max_upload_size=upload_limit(),
             help="Put a table (CSV, TSV, JSON) into a zip together with its images. A Parquet or Arrow file can "
@@ -144,7 +144,7 @@ def images() -> None:
 
 def arrays_instead(upload: Any) -> bool:
     """Whether an upload is a file of scores, embeddings or a prior that is no table, and was said to be one."""
-    if Path(upload.name).suffix.lower() not in (".npz", ".json"):
+    if Path(upload.name).suffix.lower() not in (".npz", ".npy", ".json"):
         return False
     content = upload.getvalue()
     return misplaced.not_images(upload.name, _kind_of_file(upload.name, content), content)

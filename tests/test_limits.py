@@ -232,6 +232,13 @@ HOSTILE = {
         lambda: lying_zip("scores.npy", npy("<f8", (1, 1, 2)) + bytes(MB), zipfile.ZIP_BZIP2),
         "packed in an unusual way",
     ),
+    "a group as large as a set, alone": (
+        "x.npy",
+        lambda: npy("|i1", (1, 2000, 2000)) + bytes(4_000_000),
+        "one group",
+    ),
+    "many groups of an NPY": ("x.npy", lambda: npy("|i1", (400_000, 1, 2)) + bytes(800_000), "groups"),
+    "an NPY that says it is large": ("x.npy", lambda: npy("<f8", (10**12, 2, 2)) + bytes(MB), "damaged"),
     "names of members": ("x.npz", lambda: many_names(400_000), "columns, tags or arrays"),
     "names of bytes": (
         "x.npz",

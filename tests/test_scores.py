@@ -560,6 +560,64 @@ def pickled() -> bytes:
     return buffer.getvalue()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", ">f4", "int16"])
+def test_an_npy_is_an_array_of_scores(tmp_path, dtype):
+    scores = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    (file := tmp_path / "scores.npy").write_bytes(npy(scores))
+    found = read_scores(file)
+    np.testing.assert_array_equal(found.scores, scores)
+    assert (found.truth, found.ids, found.tags, found.read_as) == (None, ["0", "1"], None, "")
+    np.testing.assert_array_equal(read_scores("s.npy", npy(np.asfortranarray(scores))).scores, scores)
+
+
+@pytest.mark.parametrize("side", [2, 3, 5])
+def test_an_npy_with_a_row_per_group_is_read_as_square_groups_and_says_so(side):
+    scores = np.random.default_rng(0).normal(size=(4, side, side))
+    found = read_scores("scores.npy", npy(scores.reshape(4, -1)))
+    np.testing.assert_array_equal(found.scores, scores)
+    assert found.read_as.startswith(
+        f"Each row of {side**2} is read as a group of {side} images and {side} captions"
+    )
+
+
+BAD_NPY = {
+    "empty": (b"", "is empty"),
+    "no NPY": (b"hello, I am a text", "is not an NPY file; save one array of scores with numpy.save"),
+    "a pickle": (b"\x80\x04K\x01.", "is not an NPY file"),
+    "pickled objects": (npy(np.array([{"a": 1}], dtype=object)), "pickles can run code and are never loaded"),
+    "truncated": (npy(np.zeros((3, 2, 2)))[:-8], "is damaged"),
+    "more than its head says": (npy(np.zeros((3, 2, 2))) + b"0", "is damaged"),
+    "a head that claims much": (
+        npy(np.zeros((3, 2, 2))).replace(b"(3, 2, 2)", b"(9**9, 2)"),
+        "is damaged",
+    ),
+    "a large head": (npy(np.zeros((3, 2, 2))).replace(b"(3, 2, 2), } ", b"(999999, 2, 2)}"), "is damaged"),
+    "embeddings": (npy(np.ones((8, 512))), r"has shape \(8, 512\); .* embeddings two arrays in an NPZ"),
+    "embeddings of a square": (npy(np.ones((8, 64))), r"has shape \(8, 64\)"),
+    "one axis": (npy(np.ones(8)), r"has shape \(8,\); scores need \(groups, images, captions\)"),
+    "no axis": (npy(np.float64(1)), r"has shape \(\)"),
+    "four axes": (npy(np.ones((2, 2, 2, 2))), r"has shape \(2, 2, 2, 2\)"),
+    "no groups": (npy(np.zeros((0, 2, 2))), "scores.npy: There are no groups"),
+    "NaN": (npy(np.full((2, 2, 2), np.nan)), r"8 scores are no finite numbers: nan in scores\[0, 0, 0\]"),
+    "text": (npy(np.full((2, 2, 2), "a")), "Scores hold <U1 values; they need numbers"),
+    "truths": (npy(np.ones((2, 2, 2), bool)), "Scores hold bool values; they need numbers"),
+    "complex": (npy(np.ones((2, 2, 2), complex)), "Scores hold complex128 values"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_NPY)
+def test_a_bad_npy_is_one_sentence(case):
+    content, sentence = BAD_NPY[case]
+    with pytest.raises(InputError, match=sentence) as caught:
+        read_text(content, "scores.npy")
+    assert "\n" not in str(caught.value)
+
+
+def test_an_npy_is_no_file_of_embeddings():
+    with pytest.raises(InputError, match="is one array; embeddings are two in an NPZ"):
+        read_embeddings("e.npy", "2x2", npy(np.ones((8, 16))))
+
+
 GOOD = npz(scores=np.random.default_rng(0).normal(size=(9, 2, 2)))
 BAD_NPZ = {
     "empty": (b"", "is empty"),

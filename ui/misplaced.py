@@ -132,7 +132,7 @@ def show_mistakes(error: InputError, name: str, content: bytes, so: str) -> None
     if len(faults) < 2:
         show_error(error)
         return
-    place = {".npz": "cell", ".jsonl": "line"}.get(Path(name).suffix.lower(), "row")
+    place = {".npz": "cell", ".npy": "cell", ".jsonl": "line"}.get(Path(name).suffix.lower(), "row")
     first = f"at least {LISTED} mistakes; the table below lists the first of them, each"
     every = f"{len(faults)} mistakes; the table below lists each"
     told = f"{name} has {first if len(faults) == LISTED else every} with its {place} and what to do."

@@ -35,7 +35,7 @@ _READING = (
     "version of the set may differ from yours. Chance is of scores that know nothing; a metric is compared with itself "
     "alone."
 )
-_ENDINGS = {".json", ".csv", ".npz", ".jsonl", ".parquet"}  # of results and files of scores
+_ENDINGS = {".json", ".csv", ".npz", ".npy", ".jsonl", ".parquet"}  # of results and files of scores
 _READ_AS = "published_renamed"  # where the session keeps a file of scores whose columns were said
 _OWN_COLOUR = "violet"
 _CITE = "published_cite"  # in the session: whether LaTeX has sources as \\cite

@@ -31,10 +31,11 @@ from ui.measured import MeasuredFiles
 from ui.visitor import address, owner
 
 PREFIX = "upload/"  # of an entry of the selection: `upload/scores.csv`
-FILES = ["npz", "csv", "jsonl", "parquet", "json"]
+FILES = ["npz", "npy", "csv", "jsonl", "parquet", "json"]
 FILE_LABEL = "File of scores or embeddings"
 FORMATS = (
-    "Scores: CSV or Parquet `group,image,caption,score`, optional `match`; NPZ `scores` (groups, images, captions); "
+    "Scores: CSV or Parquet `group,image,caption,score`, optional `match`; NPZ `scores` (groups, images, captions), "
+    "or that array alone as NPY; "
     "JSON lines with `c0_i0`, `c1_i0`, …, or a sample log of lm-eval or lmms-eval; MTEB's predictions (JSON). "
     "Embeddings: NPZ with `img` and `cap` (or `image_embeddings` and `text_embeddings`, `images` and `captions`), "
     "rows in group order. A zip with one such file is read, too."
@@ -316,8 +317,9 @@ def how_to_say_truth(entry: str) -> str:
     def form() -> str:
         if upload.shape or Path(upload.name).suffix.lower() == ".json":  # embeddings, MTEB's predictions
             return ""
-        if Path(upload.name).suffix.lower() == ".npz":
-            return "an array `truth`: for each group the caption of each image, counted from 0"
+        if Path(upload.name).suffix.lower() in (".npz", ".npy"):
+            named = "an array `truth`: for each group the caption of each image, counted from 0"
+            return named if upload.name.lower().endswith(".npz") else f"{named}; an NPZ holds both"
         if b"c0_i0" in (content := upload.content())[:_HEAD]:  # a row, or line, for each group
             return "`truth` to each group: the caption of each image, counted from 0, such as `[1, 0]`"
         with suppress(InputError):

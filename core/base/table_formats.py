@@ -438,7 +438,10 @@ def read_arrays(path: Path | str, data: bytes | None = None) -> dict[str, np.nda
     """The arrays of an NPZ file. Pickled content is refused, a truncated file is an error, and so is a bomb."""
     content = read_bytes(path, data)
     if content.startswith(_MAGIC):
-        raise InputError(f"{path} is a single array, not an NPZ of named ones; save it with numpy.savez.")
+        raise InputError(
+            f"{path} is a single array, not an NPZ of named ones; save it with numpy.savez, or let its name end in "
+            ".npy if it holds scores."
+        )
     try:
         with open_zip(path, content) as archive:
             members = archive.infolist()
@@ -458,6 +461,34 @@ def read_arrays(path: Path | str, data: bytes | None = None) -> dict[str, np.nda
                 "plain number arrays with numpy.savez."
             ) from None
         raise InputError(f"{path} is damaged or not an NPZ file ({error}); save or fetch it again.") from None
+
+
+def _read_array(path: Path | str, data: bytes | None = None) -> np.ndarray:
+    """The one array of an NPY file. Pickled content is refused, and so is a head that claims more than the file has."""
+    import numpy as np
+
+    content = read_bytes(path, data)
+    if not content.startswith(_MAGIC):
+        raise InputError(f"{path} is not an NPY file; save one array of scores with numpy.save.")
+    stream = io.BytesIO(content)
+    try:
+        old = np.lib.format.read_magic(stream) == (1, 0)
+        read = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(stream)
+        held = len(content) - stream.tell()
+    except Exception as error:  # NumPy and the tokenizer of its headers: each fails in its own ways
+        raise InputError(f"{path} is damaged ({error}); save or fetch it again.") from None
+    if dtype.hasobject:
+        raise InputError(
+            f"{path} holds pickled objects; pickles can run code and are never loaded: save plain numbers with "
+            "numpy.save."
+        )
+    if held != math.prod(shape) * dtype.itemsize:
+        raise InputError(
+            f"{path} is damaged (its head says shape {shape}, which is not what follows); save or fetch it again."
+        )
+    stream.seek(0)
+    return np.lib.format.read_array(stream, allow_pickle=False)
 
 
 def _array(path: Path | str, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:

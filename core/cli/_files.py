@@ -10,7 +10,7 @@ from core import datasets
 from core.base.errors import InputError
 from core.datasets.packed_tables import _unpacked
 
-_ENDINGS = (".csv", ".parquet", ".npz", ".jsonl", ".json", ".zip")
+_ENDINGS = (".csv", ".parquet", ".npz", ".npy", ".jsonl", ".json", ".zip")
 
 
 def _is_file(name: str) -> bool:

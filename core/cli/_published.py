@@ -70,7 +70,7 @@ def _own(chosen: PublishedSet, path: Path, metric: str) -> pd.DataFrame:
     try:
         return chosen.result(path, metric)
     except InputError:
-        is_table = path.suffix.lower() in (".csv", ".parquet", ".npz", ".zip") and path.is_file()
+        is_table = path.suffix.lower() in (".csv", ".parquet", ".npz", ".npy", ".zip") and path.is_file()
         if is_table and not _is_embeddings(str(path)):
             read_score_file(path)
         raise

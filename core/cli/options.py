@@ -78,7 +78,7 @@ Embeddings = Annotated[
     ),
 ]
 Scores = Annotated[
-    Path | None, typer.Option(help="Score file: CSV, Parquet, NPZ or JSONL, or predictions of MTEB.")
+    Path | None, typer.Option(help="Score file: CSV, Parquet, NPZ, NPY or JSONL, or predictions of MTEB.")
 ]
 Columns = Annotated[
     Text,

@@ -210,6 +210,11 @@ def read_embeddings(
     Rows are scaled to length 1. Raises InputError for a file that is no NPZ, an array that is missing or of a wrong
     shape, and for a row that is zero or not finite, naming it.
     """
+    if Path(path).suffix.lower() == ".npy":
+        raise InputError(
+            f"{path} is one array; embeddings are two in an NPZ: numpy.savez('my.npz', img=..., cap=...), a row for "
+            "each image and each caption, in group order."
+        )
     if Path(path).suffix.lower() in READ:
         raise InputError(
             f"{path} is a table; embeddings are read from an NPZ: numpy.savez('my.npz', img=..., cap=...), a row for "

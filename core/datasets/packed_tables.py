@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from core.base.errors import InputError, printable
 from core.base.table_formats import ZipMember, check_unfolded, open_zip, read_bytes
 
-_ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".npz")
+_ENDINGS = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".npz", ".npy")
 _NAMED = 5  # tables that a sentence names
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.base.table_formats import open_table, read_arrays
+from core.base.table_formats import _read_array, open_table, read_arrays
 from core.base.text import counted
 from core.datasets._pair_names import _read_names
 from core.datasets._sample_logs import is_sample_log
@@ -46,7 +46,7 @@ class ScoreFault(NamedTuple):
         """The faults of a table with a row per score (CSV, Parquet), of one with a row or line per group (these, JSON
         lines) or of the arrays of an NPZ, the first `LISTED` in the order of the rows or cells; [] for another form,
         and for a file that cannot be read at all."""
-        if Path(path).suffix.lower() == ".npz":
+        if Path(path).suffix.lower() in (".npz", ".npy"):
             return list(islice(_array_faults(path, content), LISTED))
         if Path(path).suffix.lower() in _LINES:
             return _in_order(chain(_faults_by_line(path, content), _faults_by_group(path, content)))
@@ -303,7 +303,8 @@ def _array_faults(path: Path | str, content: bytes) -> Iterator[ScoreFault]:
     """The faults of scores (n, m, k) with their ids and truth, or of embeddings; none where a shape is wrong, which one
     sentence says."""
     try:
-        arrays = read_arrays(path, content)
+        is_alone = Path(path).suffix.lower() == ".npy"
+        arrays = {"scores": _read_array(path, content)} if is_alone else read_arrays(path, content)
     except InputError:
         return
     if "scores" in arrays:

@@ -1,10 +1,11 @@
-"""Score files in and out: CSV, Parquet and JSONL in long form, NPZ; and tables of tags. Priors: `_prior_files.py`.
+"""Score files in and out: CSV, Parquet and JSONL in long form, NPZ, NPY; and tables of tags. Priors: `_prior_files.py`.
 
 | format | content |
 | --- | --- |
 | .csv, .parquet | one row per cell: `group`, `image`, `caption`, `score`; optional `match`; further columns are tags |
 | .csv, .parquet | one row per group: the columns of JSON lines below, under any prefix (`_pair_names.py`) |
 | .npz | `scores` (n, m, k); optional `truth` (n, m), `ids` (n,), and one text array (n,) `tag_NAME` per tag |
+| .npy | one array of scores (n, m, k), or (n, m*m) of groups with as many captions as images |
 | .jsonl | one object per group: `c0_i0`, `c1_i0`, ... (caption, image), optional `id` and `truth`; others are tags |
 | .jsonl | one object per cell, with the keys of the long form |
 | .jsonl | a sample log of lm-eval or lmms-eval, one multiple-choice document per line (`_sample_logs.py`) |
@@ -19,6 +20,7 @@ as a tag if it has one value per group.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,6 +38,7 @@ from core.base.lazy import pandas as pd
 from core.base.limits import check, check_shape
 from core.base.table_formats import (
     Table,
+    _read_array,
     arrays_bytes,
     check_cells,
     open_table,
@@ -695,6 +698,30 @@ def _read_npz(path: Path | str, content: bytes) -> ScoreFile:
     return ScoreFile(scores, arrays.get("truth"), ids, tags if len(tags.columns) else None)
 
 
+_MOST_SIDE = 5  # images of a group whose scores may lie in one row: a longer row may as well be an embedding
+
+
+def _read_npy(path: Path | str, content: bytes) -> ScoreFile:
+    array, read_as = _read_array(path, content), ""
+    side = math.isqrt(array.shape[1]) if array.ndim == 2 else 0
+    if 2 <= side <= _MOST_SIDE and side * side == array.shape[1]:
+        array = array.reshape(-1, side, side)
+        read_as = (
+            f"Each row of {side * side} is read as a group of {side} images and {side} captions: first the scores of "
+            "image A with every caption."
+        )
+    if array.ndim != 3:
+        raise InputError(
+            f"{path}: the array has shape {array.shape}; scores need (groups, images, captions), and embeddings two "
+            "arrays in an NPZ: numpy.savez('my.npz', img=..., cap=...)."
+        )
+    check_shape(path, *array.shape)
+    ids = [str(g) for g in range(len(array))]
+    if array.dtype.kind == "f":
+        _check_finite(path, array, ids)
+    return ScoreFile(array, None, ids, read_as=read_as)
+
+
 def _check_finite(path: Path | str, scores: np.ndarray, ids: Sequence[str]) -> None:
     """Raise InputError with the first cells of an array that are no finite numbers."""
     finite = np.isfinite(scores)
@@ -729,6 +756,7 @@ _FORMATS: dict[str, tuple[Callable[[Path | str, bytes], ScoreFile], Callable[[Sc
     ".csv": (_read_long, _write_long(".csv")),
     ".parquet": (_read_long, _write_long(".parquet")),
     ".npz": (_read_npz, _write_npz),
+    ".npy": (_read_npy, None),
     ".jsonl": (_read_lines, _write_lines),
     ".json": (_read_json, None),
 }

@@ -32,6 +32,8 @@ def _kind_of_file(name: str, content: bytes) -> str:
     try:
         if Path(name).suffix.lower() == ".npz":
             return _kind_of_arrays(content)
+        if Path(name).suffix.lower() == ".npy":
+            return _SCORES
         if Path(name).suffix.lower() == ".json" and _is_mteb_predictions(parse_json(content, name)):
             return _SCORES
         return _kind_of_table(open_table(name, content))

@@ -115,7 +115,7 @@ def without_names(name: str, ids: Sequence[str], is_embeddings: bool) -> str:
             f"{numbered}, as embeddings do: name the groups of the other file by these numbers, or store the scores of "
             "the embeddings with names: numpy.savez('named.npz', scores=..., ids=...)."
         )
-    if not name.lower().endswith(".npz"):
+    if not name.lower().endswith((".npz", ".npy")):
         return f"{numbered}: give it the names of groups that the other file has."
     return (
         f"{numbered}: add an array 'ids' with the name of each group, in the order of its scores: "

@@ -101,7 +101,7 @@ _NOT_COMPARABLE = {
 }
 # What a note on a paper's number says that makes it another thing; the others say how it is printed, and where.
 _NOTED = r"metric not named|with the groups known"
-_SCORE_ENDINGS = (".csv", ".parquet", ".npz", ".jsonl")  # of files that hold nothing but scores
+_SCORE_ENDINGS = (".csv", ".parquet", ".npz", ".npy", ".jsonl")  # of files that hold nothing but scores
 _USUAL_SHAPE = (2, 2)  # of embeddings, where a set's groups differ in shape
 # low, high: the 95 % interval of one's own number. cited: keys of `CITATIONS`, with "; " between them.
 COLUMNS = (
