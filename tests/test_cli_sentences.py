@@ -406,6 +406,14 @@ def test_every_option_that_takes_one_value_is_refused_twice_so_that_none_is_lost
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (
+            "published winoground --scores mine.csv",
+            "`crossmatch published` takes files of scores or embeddings by themselves; leave --scores out.",
+        ),
+        (
+            "compare --embeddings mine.npz theirs.npz",
+            "`crossmatch compare` takes files of scores or embeddings by themselves; leave --embeddings out.",
+        ),
         ("audit scenes/swap --splt test", "`crossmatch audit` has no option --splt; did you mean --split?"),
         ("ladder scenes/swap --runs 99", "--runs is 99; it must be 20 or less."),
         ("ladder scenes/swap --runs 0", "--runs is 0; it must be 1 or more."),

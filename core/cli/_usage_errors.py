@@ -19,6 +19,9 @@ from core.base.errors import InputError, _requirement
 _UsageError: Any = typer.BadParameter.__base__  # of Typer's own copy of Click, which has no public name
 
 
+_TAKE_FILES = {"results", "files", "a"}  # arguments of commands that take such files without an option
+
+
 @contextmanager
 def usage_errors(name: str | None, parent: Any, command: Any) -> Iterator[None]:
     """Raises InputError for what Typer finds wrong in the words after a command.
@@ -61,6 +64,8 @@ def _names(context: Any) -> list[str]:
 def _sentence(error: Any, called: str, command: Any) -> str:
     kind = type(error).__name__
     if kind == "NoSuchOption":
+        if error.option_name in ("--scores", "--embeddings") and _TAKE_FILES & {p.name for p in command.params}:
+            return f"{called} takes files of scores or embeddings by themselves; leave {error.option_name} out."
         known = [each for parameter in command.params for each in parameter.opts if each.startswith("--")]
         near = get_close_matches(error.option_name, known, 1, 0.7)
         hint = f"did you mean {near[0]}?" if near else f"`{called[1:-1]} --help` lists what it has."
