@@ -259,6 +259,35 @@ def test_sides_that_differ_in_what_is_right_are_refused(files, tmp_path):
         run(files[0], tmp_path / "turned.csv")
 
 
+def test_a_file_that_is_not_of_the_models_set_says_what_it_is_of_and_what_to_do(shipped, tmp_path):
+    """“or leave the benchmark out” was the advice, which no model can be scored without; and of a file with a truth of
+    its own that it had none."""
+    ids, every = list(shipped.ids), np.tile(RIGHT, (len(shipped.ids), 1, 1))
+    path, end = tmp_path / "a.csv", "name the benchmark that the file was made on."
+
+    def refused(*words):
+        error = CliRunner().invoke(app, ["compare", str(path), "builtin/clip", *(words or SET)]).exception
+        assert isinstance(error, InputError)
+        return str(error)
+
+    score_file(path, every, [str(g) for g in range(len(ids))])
+    assert (
+        "the file only numbers its groups, whose names there begin with 'left-right/test/0000'" in refused()
+    )
+    score_file(path, every, [f"x{g}" for g in range(len(ids))])
+    assert refused().endswith(
+        "the first 'x0'; its own begin with 'left-right/test/0000': name the benchmark and --split that the file was "
+        "made on."
+    )
+    score_file(path, every, ids)
+    said = "the file has groups of scenes/left-right: name it with --split test."
+    assert refused(*SET, "--split", "validation").endswith(said)
+    write_scores(path, np.tile(np.eye(3), (len(ids), 1, 1)), ids)
+    assert refused() == f"{path} has groups of 3x3 and scenes/left-right of 2x2; {end}"
+    write_scores(path, every, ids, 1 - shipped.truth)
+    assert "The file and scenes/left-right differ in what is right for 300 groups, the first" in refused()
+
+
 def test_a_file_that_only_numbers_its_groups_says_how_it_gets_names(tmp_path):
     """`compare a.csv a.npz` said that names do not fit, and not how an NPZ carries any."""
     named, scores, rows = (tmp_path / name for name in ("a.csv", "b.npz", "e.npz"))
@@ -273,7 +302,9 @@ def test_a_file_that_only_numbers_its_groups_says_how_it_gets_names(tmp_path):
             result = CliRunner().invoke(app, ["compare", *map(str, words)])
             assert isinstance(result.exception, InputError)
             assert f"{file} only numbers its groups, 0 to 4" in str(result.exception)
-            assert said in str(result.exception) and "the other file names 'g0'" in str(result.exception)
+            assert said in str(result.exception) and f"{'AB'[words.index(named)]} names 'g0'" in str(
+                result.exception
+            )
     np.savez(scores, scores=np.tile(np.eye(2), (5, 1, 1)), ids=[f"g{i}" for i in range(5)])
     assert CliRunner().invoke(app, ["compare", str(named), str(scores)]).exit_code == 0
 

@@ -456,7 +456,7 @@ def test_a_file_is_put_into_the_order_of_the_groups_and_another_truth_is_refused
     file = Evaluation.of(scores, np.array([[0, 1], [1, 0]]), ["a", "b"])
     found = paired.on_groups(file, ["b", "a"], np.array([[1, 0], [0, 1]]))
     assert list(found.ids) == ["b", "a"] and found.scores[0].tolist() == scores[1].tolist()
-    with pytest.raises(InputError, match="differ in what is right for the group 'a'"):
+    with pytest.raises(InputError, match="differ in what is right for 1 group, the first 'a'; mend the file"):
         paired.on_groups(file, ["a", "b"], np.array([[1, 0], [1, 0]]))
     with pytest.raises(
         InputError,

@@ -207,12 +207,12 @@ def _check_named(sides: Iterable[tuple[str, bool, Evaluation]]) -> None:
     (_, _, first), (_, _, second) = known
     if {*first.ids} & {*second.ids}:
         return
-    for (side, is_embedded, found), other in zip(known, (second, first), strict=True):
+    for (side, is_embedded, found), (letter, other) in zip(known, (("B", second), ("A", first)), strict=True):
         hint = without_names(side, found.ids, is_embedded)
         if hint:
             also = " Or add --by-order, where both have the same groups in the same order."
             raise InputError(
-                f"A and B have no group in common: the other file names {other.ids[0]!r}; {hint}"
+                f"A and B have no group in common: {letter} names {other.ids[0]!r}; {hint}"
                 + also * (_sizes_of(found) == _sizes_of(other))
             )
 

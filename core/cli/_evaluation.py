@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,7 @@ from core.datasets.shapes import of_shape
 from core.exchange.file_kinds import _PRIOR, _is_set_of_images, _kind_of_table, _looks_like_images
 from core.exchange.score_columns import _looks_renamed, _ScoreColumns
 from core.metrics.evaluation import Evaluation, tags_frame
-from core.metrics.paired import on_groups
+from core.metrics.paired import on_groups, without_names
 from core.metrics.statistics import Clusters
 from core.runs.models import run_source
 from core.scenes.world import SPLITS
@@ -275,6 +275,29 @@ def _of_all(count: int, total: int) -> str:
     return f"{'any' if count == total else count} of the {counted(total, 'group')}"
 
 
+def _way_to_common_groups(file: Evaluation, groups: GroupSet, compared: bool) -> str:
+    """What to do about a file whose groups a benchmark lacks. compared : with a model, which needs a benchmark."""
+    if without_names("", file.ids, False):
+        return (
+            f"the file only numbers its groups, whose names there begin with {groups.ids[0]!r}: give it these names, "
+            "in a column `group`, or in an array `ids` of an NPZ"
+        )
+    made_on = _made_on(file.ids)
+    if made_on is not None:
+        return f"the file has groups of {made_on[0]}: name it with --split {made_on[1]}"
+    leave = "" if compared else ", or leave the benchmark out"
+    return f"its own begin with {groups.ids[0]!r}: name the benchmark and --split that the file was made on{leave}"
+
+
+def _made_on(ids: Sequence[str]) -> tuple[str, str] | None:
+    """The built-in set and the split that all these groups are of; None of others."""
+    name, _, split = str(ids[0]).rpartition("/")[0].rpartition("/")
+    benchmark = f"scenes/{name}"
+    if benchmark not in datasets.names() or split not in SPLITS:
+        return None
+    return (benchmark, split) if {*ids} <= {*datasets.load(benchmark, split).ids} else None
+
+
 def _by_truth_of(
     benchmark: str,
     groups: GroupSet,
@@ -289,7 +312,7 @@ def _by_truth_of(
     if len(others) == len(file.ids) or (others and not common):
         raise InputError(
             f"{benchmark} does not have {_of_all(len(others), len(file.ids))} of {path} here, the first {others[0]!r}; "
-            "name the benchmark and --split that the file was made on, or leave the benchmark out."
+            f"{_way_to_common_groups(file, groups, common)}."
         )
     if others:
         kept = np.isin(file.ids, groups.ids)
@@ -300,12 +323,12 @@ def _by_truth_of(
         )
     groups = groups.select(np.isin(groups.ids, file.ids))
     if groups.shape != file.shape:
-        sizes = " and ".join("x".join(map(str, each)) for each in (file.shape, groups.shape))
+        own, theirs = ("x".join(map(str, each)) for each in (file.shape, groups.shape))
         raise InputError(
-            f"{path} and {benchmark} have groups of other shapes, {sizes}; choose the file's benchmark."
+            f"{path} has groups of {own} and {benchmark} of {theirs}; name the benchmark that the file was made on."
         )
-    theirs = [group.captions for group in groups]
-    found = on_groups(file, groups.ids, groups.truth, benchmark, (captions, theirs))
+    texts = [group.captions for group in groups]
+    found = on_groups(file, groups.ids, groups.truth, benchmark, (captions, texts))
     tags = found.tags if found.tags is not None else tags_frame([group.tags for group in groups])
     return replace(found, tags=tags, clusters=Clusters.of_groups(groups))
 
@@ -320,16 +343,15 @@ def _assumed_of(sides: Mapping[str, Evaluation]) -> str:
 
 def _name_set(file: Evaluation, path: Path) -> None:
     """Say that a file without truth has the groups of a built-in set, and how it takes the set's truth."""
-    name, _, split = str(file.ids[0]).rpartition("/")[0].rpartition("/")
-    benchmark = f"scenes/{name}"
-    if file.truth_given or benchmark not in datasets.names() or split not in SPLITS:
+    made_on = None if file.truth_given else _made_on(file.ids)
+    if made_on is None:
         return
-    if set(file.ids) <= set(datasets.load(benchmark, split).ids):
-        more = "" if split == SPLITS[-1] else f" --split {split}"
-        print_note(
-            f"These are groups of {benchmark}, split {split}, measured here as if image i belonged to caption i; "
-            f"--benchmark {benchmark}{more} takes its truth."
-        )
+    benchmark, split = made_on
+    more = "" if split == SPLITS[-1] else f" --split {split}"
+    print_note(
+        f"These are groups of {benchmark}, split {split}, measured here as if image i belonged to caption i; "
+        f"--benchmark {benchmark}{more} takes its truth."
+    )
 
 
 def _confirm_calls(scorer: Any, groups: GroupSet) -> None:

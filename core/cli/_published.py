@@ -29,15 +29,16 @@ def published(
         list[Path] | None,
         typer.Argument(
             metavar="RESULT...",
-            help="Your own results, without an option: a metrics.json of evaluate, what evaluate or recall printed with `--json`, or a "
-            "file of scores or embeddings, in a form that `evaluate` reads; embeddings in groups of the set's shape.",
+            help="Your own results, without an option: a metrics.json of evaluate, what evaluate or recall printed "
+            "with `--json`, or a file of scores or embeddings, in a form that `evaluate` reads; embeddings in groups "
+            "of the set's shape.",
         ),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="Default: the strictest that was published.")] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Published results of named systems on one set, with chance, and yours among them: finished runs, and files behind the set, of
-    scores too."""
+    """Published results of named systems on one set, with chance, and yours among them: files, of scores too, which
+    are named behind the set, and finished runs."""
     if name is None:
         every = PublishedSet.every()
         sets = [{"set": title, "metrics": found.metrics} for title, found in every.items()]

@@ -64,8 +64,12 @@ def _names(context: Any) -> list[str]:
 def _sentence(error: Any, called: str, command: Any) -> str:
     kind = type(error).__name__
     if kind == "NoSuchOption":
-        if error.option_name in ("--scores", "--embeddings") and _TAKE_FILES & {p.name for p in command.params}:
-            return f"{called} takes files of scores or embeddings by themselves; leave {error.option_name} out."
+        if error.option_name in ("--scores", "--embeddings") and _TAKE_FILES & {
+            p.name for p in command.params
+        }:
+            return (
+                f"{called} takes files of scores or embeddings by themselves; leave {error.option_name} out."
+            )
         known = [each for parameter in command.params for each in parameter.opts if each.startswith("--")]
         near = get_close_matches(error.option_name, known, 1, 0.7)
         hint = f"did you mean {near[0]}?" if near else f"`{called[1:-1]} --help` lists what it has."

@@ -154,6 +154,12 @@ def on_groups(
             raise InputError(
                 f"The file has groups of {found.shape[0]} images, the benchmark of {truth.shape[1]}."
             )
+        other = np.flatnonzero((found.truth != truth).any(axis=1))
+        if len(other) and evaluation.truth_given:
+            raise InputError(
+                f"The file and {name or 'the benchmark'} differ in what is right for {counted(len(other), 'group')}, "
+                f"the first {ids[other[0]]!r}; mend the file's truth, or leave it out to take the benchmark's."
+            )
         _check_same_truth(found.truth, truth, ids)
     return found
 
