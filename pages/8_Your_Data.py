@@ -57,6 +57,7 @@ from ui.uploads import (
     stored_upload,
     tags_elsewhere,
     take_tags,
+    taken_together,
     upload_evaluation,
     upload_limit,
     upload_names,
@@ -270,10 +271,7 @@ def scores() -> None:
         new, wrong, older, in_field = new_uploads("scores_upload")
         entries = upload_names()
         stored_before(in_field)
-        left_out = [*older, *wrong] if entries else []
-        if left_out:
-            not_stored(left_out)
-            below = st.empty()
+        told = st.container()
     if not entries:
         refused(wrong)
     if new:
@@ -293,6 +291,12 @@ def scores() -> None:
             or entries[0]
         )
         shape = pick_shape(entry)
+    with told:
+        came_together()
+        left_out = [each for each in (*older, *wrong) if not misplaced.offer_beside(each[0], entry)]
+        if left_out:
+            not_stored(left_out, entry)
+        below = st.empty()
     together = [each for each in st.session_state.get("stored_together", []) if each in entries]
     if len(together) == 2 and entry in together:
         first, second = (each.removeprefix(PREFIX) for each in together)
@@ -381,10 +385,25 @@ def refused(wrong: list[tuple[Any, InputError]]) -> None:
 NOT_STORED = "Files that are not stored"
 
 
-def not_stored(left_out: list[tuple[Any, InputError]]) -> None:
+def came_together() -> None:
+    """Of files that came at once a line each: what it was taken for, and where it is; nothing of a file alone."""
+    lines = []
+    for name, what, entries in taken_together():
+        *more, last = (entry.removeprefix(PREFIX) for entry in entries)
+        of = f"{', '.join(more)} and {last}" if more else last
+        said = what_is_stored(entries[0])[0] if not what else _BESIDE_SAID[what].format(of)
+        lines.append(f"**{escape_markdown(name)}**: {escape_markdown(said)}.")
+    if lines:
+        st.success("  \n".join(lines), icon=":material/check:")
+
+
+_BESIDE_SAID = {TAGS: "tags, added to {}", PRIOR: "a language prior, added to {}; Debias removes it"}
+
+
+def not_stored(left_out: list[tuple[Any, InputError]], entry: str) -> None:
     """A sentence for each file that was refused where another one is shown, right below the field: what is wrong with
     it. The newest first; their forms and tables stand below the result, which they pushed out of sight."""
-    lines = dict.fromkeys(misplaced.why_not_stored(file, error) for file, error in reversed(left_out))
+    lines = dict.fromkeys(misplaced.why_not_stored(file, error, entry) for file, error in reversed(left_out))
     st.error("  \n".join(f"**Not stored**: {line}" for line in lines), icon=":material/error:")
 
 

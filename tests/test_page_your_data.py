@@ -18,11 +18,13 @@ from PIL import Image
 from core import datasets
 from core.audit import Audit
 from core.base.errors import InputError
+from core.base.table_formats import open_table
 from core.datasets import user_sets
 from core.datasets.score_faults import ScoreFault
 from core.datasets.score_files import read_scores
 from core.debiasing.priors import Prior
 from core.exchange import importing
+from core.exchange.file_kinds import _is_tags
 from core.exchange.uploads import UploadStore
 from core.metrics.evaluation import Evaluation
 from core.scoring.cache import ScoreCache
@@ -1408,7 +1410,8 @@ PRIOR_ROWS = ["group,caption,prior", *(f"{g},{j},{-1.5 - j}" for g in "ab" for j
 
 def test_a_prior_among_scores_is_added_beside_those_it_is_of_by_one_button(app):
     """It was taken for scores under other headers."""
-    test = several(app, plain__csv=score_rows(), logarithms__csv=LOGARITHMS, prior__csv=PRIOR_ROWS)
+    fine(several(app, plain__csv=score_rows(), logarithms__csv=LOGARITHMS))
+    test = several(app, prior__csv=PRIOR_ROWS)
     assert any(
         each.startswith("prior.csv looks like a language prior: add it to the sc") for each in said_of(test)
     )
@@ -1419,6 +1422,85 @@ def test_a_prior_among_scores_is_added_beside_those_it_is_of_by_one_button(app):
     assert not any("language prior" in each for each in said_of(test))
     assert UploadStore().get("logarithms.csv").beside("prior")[0] == "prior.csv"
     assert "Language prior: prior.csv, 4 of 4 captions matched." in text(test).replace("\\", "")
+
+
+def taken(test):
+    """What each of the files that came at once was taken for, a line each."""
+    lines = [each.value.replace("\\", "") for each in test.success]
+    return next((each.split("  \n") for each in lines if each.startswith("**")), [])
+
+
+TAG_ROWS = ["group,topic,length", "a,kitchen,3", "b,garden,4"]
+
+
+def test_tags_and_a_prior_that_come_with_their_scores_are_put_beside_them_and_each_file_has_its_line(app):
+    """They were taken for scores under other headers, and had to be uploaded again below the result."""
+    test = fine(several(app, prior__csv=PRIOR_ROWS, tags__csv=TAG_ROWS, mine__csv=LOGARITHMS))
+    assert taken(test) == [
+        "**mine.csv**: scores, 2 groups of 2×2.",
+        "**prior.csv**: a language prior, added to mine.csv; Debias removes it.",
+        "**tags.csv**: tags, added to mine.csv.",
+    ]
+    stored = UploadStore().get("mine.csv")
+    assert (stored.beside("tags")[0], stored.beside("prior")[0]) == ("tags.csv", "prior.csv")
+    assert "Tags: tags.csv, 2 of 2 groups matched (topic, length)." in text(test).replace("\\", "")
+    UploadStore().remove_beside(stored, "tags")
+    assert "tags" not in str(taken(fine(test.run())))  # what is no more where it was put is said no more
+
+
+def test_tags_belong_to_all_scores_of_their_groups_that_come_with_them_and_to_no_others(app):
+    more = [*score_rows(), *(f"c,{i},{j},1.5" for i in (0, 1) for j in (0, 1))]
+    test = several(app, plain__csv=score_rows(), tags__csv=TAG_ROWS, more__csv=more, logs__csv=LOGARITHMS)
+    assert taken(fine(test))[-1] == "**tags.csv**: tags, added to plain.csv and logs.csv."
+    assert UploadStore().get("more.csv").beside("tags") is None
+
+
+def test_tags_that_come_alone_are_added_to_the_file_in_view_by_one_button(app):
+    fine(several(app, mine__csv=score_rows()))
+    test = fine(several(app, tags__csv=TAG_ROWS))
+    assert "tags.csv looks like a table of tags: add it to the scores that it belongs to." in said_of(test)
+    test = fine(button(test, r"Add it to mine\.csv").click().run())
+    assert UploadStore().get("mine.csv").beside("tags")[0] == "tags.csv"
+    assert not [each for each in said_of(test) if "looks like" in each] and not taken(test)
+    test = fine(several(app, other__csv=[TAG_ROWS[0], "a,hall,1", "b,hall,2"]))
+    fine(button(test, r"Add it to mine\.csv, in place of tags\.csv").click().run())
+    assert UploadStore().get("mine.csv").beside("tags")[0] == "other.csv"
+
+
+def test_tags_wait_for_their_scores_and_those_of_other_groups_are_one_sentence(app):
+    test = several(app, tags__csv=TAG_ROWS)
+    assert said_of(test) == [
+        "tags.csv looks like a table of tags: upload the scores that it belongs to, and they get these tags."
+    ]
+    field = test.file_uploader(key="scores_upload").upload("tags.csv", "\n".join(TAG_ROWS).encode())
+    test = field.upload("mine.csv", "\n".join(score_rows()).encode()).run()
+    assert taken(fine(test))[-1] == "**tags.csv**: tags, added to mine.csv."
+    test = several(app, other__csv=TAG_ROWS[:-1])
+    assert said_of(test) == [
+        "**Not stored**: other.csv looks like a table of tags and has no row for 1 group of mine.csv; complete it, or "
+        "upload the scores that it belongs to."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_tags"),
+    [
+        (TAG_ROWS, True),
+        (["id,topic", "a,x"], True),
+        (["id,hardness", "a,0.5", "b,0.25"], True),
+        (["group,caption_0,caption_1", "a,one,two"], True),
+        (["group,topic", "a,x", "a,y"], False),  # a row for each image
+        (["group,one,two", "a,0.5,0.25", "b,1.5,2.5"], False),  # a score of each caption
+        (["id,image_0,image_1,caption_0,caption_1", "a,0.png,1.png,one,two"], False),
+        (["group,caption,log_prob", "a,0,-1.5"], False),
+        (["group,truth", "a,1"], False),
+        (["item,topic", "a,x"], False),
+        (["id", "a"], False),
+        (["id,c0_i0,c1_i0", "a,1,2"], False),
+    ],
+)
+def test_a_table_of_tags_is_known_by_its_columns(rows, is_tags):
+    assert _is_tags(open_table("t.csv", "\n".join(rows).encode())) == is_tags
 
 
 def test_a_prior_of_no_stored_scores_says_which_it_needs(app):

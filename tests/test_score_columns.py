@@ -221,6 +221,14 @@ def test_a_prior_is_called_one_wherever_scores_are_asked_for(tmp_path):
     assert said == f"{path} looks like a language prior; give it beside its scores: `{command}`."
 
 
+def test_a_table_of_tags_where_scores_are_asked_for_is_called_one(tmp_path):
+    path = tmp_path / "tags.csv"
+    path.write_text("group,topic,length\na,hall,3\nb,garden,4\n")
+    command = f"crossmatch evaluate --scores FILE --tags {path}"
+    said = str(run("evaluate", "--scores", path).exception)
+    assert said == f"{path} looks like a table of tags; give it beside its scores: `{command}`."
+
+
 # --- columns that name a caption and an image, a row per group
 
 PAIRS = {

@@ -15,6 +15,7 @@ from core.base import public_mode
 from core.base.errors import InputError
 from core.base.paths import is_file
 from core.base.table_formats import Table, _result_csv, open_table
+from core.base.text import counted
 from core.datasets.packed_tables import _unpacked
 from core.datasets.score_faults import LISTED, ScoreFault
 from core.exchange.file_kinds import (
@@ -36,7 +37,19 @@ from ui.formatting import wide_table
 from ui.import_workbench import ImportSession
 from ui.page import error_text, show_error
 from ui.selection import select
-from ui.uploads import FILES, PREFIX, _takes_prior, add_prior, as_stored, store_file, stored_upload
+from ui.uploads import (
+    FILES,
+    PREFIX,
+    PRIOR,
+    TAGS,
+    _takes,
+    add_beside,
+    as_stored,
+    groups_without_tags,
+    store_file,
+    stored_upload,
+    what_beside,
+)
 
 WAY_IMAGES, WAY_SCORES = "Images and captions", "Scores or embeddings"  # the tabs, as the page calls them
 _LOOKS = {_SCORES: "a score file", _EMBEDDINGS: "a file of embeddings", _PRIOR: "a language prior"}
@@ -222,9 +235,9 @@ def no_table_of_images(now: ImportSession) -> bool:
     return not_images(name, kind, path.read_bytes() if readable else None)
 
 
-def why_not_stored(file: Any, error: InputError) -> str:
+def why_not_stored(file: Any, error: InputError, in_view: str) -> str:
     """Of an upload that could not be read as scores what it looks like, or what is wrong with it: a sentence, where
-    `not_scores` has what can be done about it."""
+    `not_scores` has what can be done about it. in_view : the file that is shown."""
     name, content = file.name, file.getvalue()
     if name.lower().endswith(".zip"):
         return (
@@ -233,7 +246,13 @@ def why_not_stored(file: Any, error: InputError) -> str:
             else error_text(error)
         )
     if (kind := _kind_of_file(name, content)) == _PRIOR:
-        return escape_markdown(f"{name} looks like {_LOOKS[kind]}.")
+        return escape_markdown(f"{name} {_IS_BESIDE[PRIOR]}.")
+    if what_beside(name, content) == TAGS:
+        with suppress(InputError):  # a row is there twice, which its reader says
+            lacking = counted(groups_without_tags(in_view, name, content), "group")
+            do = "complete it, or upload the scores that it belongs to"
+            has_not = f"has no row for {lacking} of {in_view.removeprefix(PREFIX)}"
+            return escape_markdown(f"{name} {_IS_BESIDE[TAGS]} and {has_not}; {do}.")
     with suppress(InputError):
         table = open_table(name, content)
         if _ScoreColumns.likely(table) is not None:
@@ -242,8 +261,11 @@ def why_not_stored(file: Any, error: InputError) -> str:
 
 
 def is_not_read(file: Any) -> bool:
-    """Whether an upload is called an archive and is none, or holds several tables: its sentence says all there is."""
+    """Whether an upload is called an archive and is none, holds several tables or is tags of other groups: its sentence
+    says all there is."""
     content = file.getvalue()
+    if what_beside(file.name, content) == TAGS:
+        return True
     if not file.name.lower().endswith(".zip") or _is_set_of_images(file.name, content):
         return False
     try:
@@ -259,8 +281,9 @@ def not_scores(file: Any) -> bool:
         _archive_among_scores(file)
         return True
     kind = _kind_of_file(name, content)
-    if kind == _PRIOR:
-        _offer_prior(file)
+    if what := what_beside(name, content):
+        if not offer_beside(file):
+            _say(f"{name} {_IS_BESIDE[what]}: {_WAITS[what]}")
         return True
     guess = None
     with suppress(InputError):
@@ -322,29 +345,38 @@ def _open_there(file: Any, weight: Literal["primary", "secondary"] = "secondary"
         select(way=WAY_IMAGES)
 
 
-_MOST_OFFERED = 4  # files that a prior may be added to by a button
+_MOST_OFFERED = 4  # files that tags or a prior may be added to by a button
+_IS_BESIDE = {TAGS: "looks like a table of tags", PRIOR: "looks like a language prior"}
+_WAITS = {  # what to do where no stored file is of its groups
+    TAGS: "upload the scores that it belongs to, and they get these tags.",
+    PRIOR: "upload the scores that it belongs to, and add it below their result. It needs scores that are "
+    "log-likelihoods, of the same groups and captions, without a prior yet.",
+}
 
 
-def _offer_prior(file: Any) -> None:
-    """Say that an upload is a language prior, with a button for each stored file of its groups and captions."""
+def offer_beside(file: Any, in_view: str = "") -> bool:
+    """Of an upload that is tags or a language prior a button for each stored file of its groups; whether there is any.
+
+    in_view : the file that is shown, which is offered first, and though it has such a file already.
+    """
     name, content = file.name, file.getvalue()
-    entries = _takes_prior(name, content)[:_MOST_OFFERED]
-    if entries:
-        _say(f"{name} looks like a language prior: add it to the scores that it belongs to.")
-    else:
-        _say(
-            f"{name} looks like a language prior: upload the scores that it belongs to, and add it below their result. "
-            "It needs scores that are log-likelihoods, of the same groups and captions, without a prior yet."
-        )
+    what = what_beside(name, content)
+    entries = _takes(what, name, content, in_view)[:_MOST_OFFERED] if what else []
+    if not entries:
+        return False
+    _say(f"{name} {_IS_BESIDE[what]}: add it to the scores that it belongs to.")
     with st.container(horizontal=True):
         for entry in entries:
-            label = f"Add it to {escape_markdown(entry.removeprefix(PREFIX))}"
-            key = f"add-prior-{file.file_id}-{entry}"
+            before = stored_upload(entry).facts["beside"].get(what)
+            instead = "" if before is None else f", in place of {before['name']}"
+            label = escape_markdown(f"Add it to {entry.removeprefix(PREFIX)}{instead}")
+            key = f"add-{what}-{file.file_id}-{entry}"
             if st.button(label, key=key, type="primary", icon=":material/add:"):
-                add_prior(entry, name, content)
+                add_beside(entry, what, name, content)
                 as_stored(file)
                 st.toast(escape_markdown(f"{name} is added to {entry.removeprefix(PREFIX)}."))
-                select(set=entry, shape="", tag=[])
+                select(set=entry, shape=stored_upload(entry).shape, tag=[])
+    return True
 
 
 class _Handed(io.BytesIO):

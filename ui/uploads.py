@@ -19,7 +19,7 @@ from core.base.text import counted
 from core.datasets.packed_tables import _unpacked
 from core.datasets.score_files import ScoreFile, _caption_columns, _CaptionColumns, read_tags
 from core.debiasing.priors import Prior
-from core.exchange.file_kinds import _EMBEDDINGS, _PRIOR, _SCORES, _kind_of_file
+from core.exchange.file_kinds import _EMBEDDINGS, _PRIOR, _SCORES, _is_tags, _kind_of_file
 from core.exchange.uploads import PRIOR, TAGS, Upload, UploadStore
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
@@ -124,7 +124,7 @@ class NewUploads(NamedTuple):
 def new_uploads(key: str) -> NewUploads:
     """A field for several files, of which those that can be read are stored. One that cannot is named until it is taken
     out of the field, one of its name that follows it there is stored (the same without its mistakes), or the visitor
-    goes on to another file."""
+    goes on to another file. Tags and priors of those that have just been stored are put beside them."""
     files = st.file_uploader(
         FILE_LABEL,
         [*FILES, "zip"],
@@ -146,12 +146,14 @@ def new_uploads(key: str) -> NewUploads:
         if file.file_id in stored:
             older = [each for each in older + wrong if each[0].name != file.name]
             wrong = []
+    placed = _placed_beside([file for file, _ in older + wrong], entries)
+    older, wrong = ([each for each in part if each[0].file_id not in placed] for part in (older, wrong))
     seen = st.session_state.get(_REFUSED, set())
-    if entries:  # the visitor has gone on to another file; a prior waits for the scores that it belongs to
+    if (
+        entries
+    ):  # the visitor has gone on to another file; tags and priors wait for the scores that they belong to
         _put_aside().update(
-            f.file_id
-            for f, _ in older + wrong
-            if f.file_id in seen and _kind_of_file(f.name, f.getvalue()) != _PRIOR
+            f.file_id for f, _ in older + wrong if f.file_id in seen and not what_beside(f.name, f.getvalue())
         )
     st.session_state[_REFUSED] = {f.file_id for f, _ in older + wrong}
     older, wrong = ([each for each in part if each[0].file_id not in _put_aside()] for part in (older, wrong))
@@ -160,6 +162,61 @@ def new_uploads(key: str) -> NewUploads:
     )
 
 
+def what_beside(name: str, content: bytes) -> str:
+    """Whether a file that is no scores is TAGS or PRIOR, by its columns or arrays; "" for another one."""
+    if _kind_of_file(name, content) == _PRIOR:
+        return PRIOR
+    with suppress(InputError):
+        return TAGS if _is_tags(open_table(name, content)) else ""
+    return ""
+
+
+def _placed_beside(files: list[Any], entries: list[str]) -> set[str]:
+    """Put tags and priors beside those of these entries that they are of; the ids of the files that are stored so.
+
+    Of files that came together it is kept what each was taken for, and where it is (`taken_together`)."""
+    taken = [Taken(entry.removeprefix(PREFIX), "", [entry]) for entry in entries]
+    placed = set()
+    for file in files if entries else ():
+        content = file.getvalue()
+        what = what_beside(file.name, content)
+        takes = _takes(what, file.name, content) if what else []
+        fitting = [entry for entry in entries if entry in takes]
+        for entry in fitting:
+            upload_store().put_beside(stored_upload(entry), what, file.name, content)
+        if fitting:
+            as_stored(file)
+            placed.add(file.file_id)
+            taken.append(Taken(file.name, what, fitting))
+    if entries:
+        st.session_state[_TAKEN] = taken if len(taken) > 1 else []
+    return placed
+
+
+class Taken(NamedTuple):
+    """One of several files that came at once. what : TAGS, PRIOR, or "" for one of its own. entries : where it is."""
+
+    name: str
+    what: str
+    entries: list[str]
+
+
+def taken_together() -> list[Taken]:
+    """Of the files that came last, if there were several, those that are still where they were put."""
+    here = upload_names()
+
+    def is_there(each: Taken, entry: str) -> bool:
+        beside = stored_upload(entry).facts["beside"].get(each.what, {}) if entry in here else {}
+        return entry in here and (not each.what or beside.get("name") == each.name)
+
+    found = (
+        each._replace(entries=[entry for entry in each.entries if is_there(each, entry)])
+        for each in st.session_state.get(_TAKEN, [])
+    )
+    return [each for each in found if each.entries]
+
+
+_TAKEN = "taken_together"  # of the session
 _REFUSED = "refused_uploads"  # of the session: the files in that field that could not be read, by their ids
 
 
@@ -169,7 +226,9 @@ def _put_aside() -> set[str]:
 
 
 def put_refused_aside() -> None:
-    """Whoever has chosen another file is told no more about those that could not be read (from a callback)."""
+    """Whoever has chosen another file is told no more about those that could not be read, or came together (from a
+    callback)."""
+    st.session_state.pop(_TAKEN, None)
     _put_aside().update(st.session_state.get(_REFUSED, set()))
 
 
@@ -367,35 +426,37 @@ def _captions(entry: str, evaluation: Evaluation) -> np.ndarray | None:
     return table.captions[[row[group] for group in evaluation.ids]]
 
 
-def _takes_prior(name: str, content: bytes) -> list[str]:
-    """The stored files whose groups and captions a prior is of, and that have none yet; the newest first."""
+def _takes(what: str, name: str, content: bytes, in_view: str = "") -> list[str]:
+    """The stored files whose groups tags are of, or whose groups and captions a prior is of, and that have none yet:
+    the one in view first, which may have one, then the newest."""
     digest = Upload.digest(content)
 
     def takes(entry: str) -> bool:
-        if stored_upload(entry).beside(PRIOR) is not None or why_no_prior(entry):
+        if entry != in_view and stored_upload(entry).beside(what) is not None:
             return False
-        evaluation = upload_evaluation(entry)
+        if what == PRIOR and why_no_prior(entry):
+            return False
 
         def fits() -> bool:
             try:
-                _prior(entry, evaluation, name, content)
+                _check_beside(entry, what, name, content)
             except InputError:
                 return False
             return True
 
-        return cached_on(evaluation, ("takes-prior", name, digest), fits)
+        return cached_on(upload_evaluation(entry), (f"takes-{what}", name, digest), fits)
 
     found = []
-    for entry in upload_names():
+    for entry in sorted(upload_names(), key=lambda entry: entry != in_view):
         with suppress(InputError):  # one that cannot be read just now
             found += [entry] * takes(entry)
     return found
 
 
-def add_prior(entry: str, name: str, content: bytes) -> None:
-    """Store a prior beside a file. Raises InputError for one that does not fit."""
-    _check_beside(entry, PRIOR, name, content)
-    upload_store().put_beside(stored_upload(entry), PRIOR, name, content)
+def add_beside(entry: str, what: str, name: str, content: bytes) -> None:
+    """Store tags or a prior beside a file. Raises InputError for one that does not fit."""
+    _check_beside(entry, what, name, content)
+    upload_store().put_beside(stored_upload(entry), what, name, content)
 
 
 def remove_prior(entry: str) -> None:
@@ -462,6 +523,11 @@ def files_without_tags(entry: str) -> list[str]:
             if stored_upload(other).beside(TAGS) is None and {*upload_evaluation(other).ids} <= ids:
                 found.append(other)
     return found
+
+
+def groups_without_tags(entry: str, name: str, content: bytes) -> int:
+    """How many groups of a file a table of tags has no row for."""
+    return len({*upload_evaluation(entry).ids} - {*read_tags(name, content)["id"].astype(str)})
 
 
 def take_tags(entry: str, other: str) -> None:

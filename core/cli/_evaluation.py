@@ -25,7 +25,7 @@ from core.datasets.packed_tables import _unpacked
 from core.datasets.score_faults import LISTED, ScoreFault
 from core.datasets.score_files import ScoreFile, read_scores
 from core.datasets.shapes import of_shape
-from core.exchange.file_kinds import _PRIOR, _is_set_of_images, _kind_of_table, _looks_like_images
+from core.exchange.file_kinds import _PRIOR, _is_set_of_images, _is_tags, _kind_of_table, _looks_like_images
 from core.exchange.score_columns import _looks_renamed, _ScoreColumns
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.paired import on_groups, without_names
@@ -161,6 +161,9 @@ def _headers_said(path: Path, data: bytes | None, command: str) -> str | None:
         if _kind_of_table(table) == _PRIOR:
             beside = f"`crossmatch alpha --scores FILE --prior {path}`"
             return f"{path} looks like a language prior; give it beside its scores: {beside}."
+        if _is_tags(table):
+            beside = f"`crossmatch evaluate --scores FILE --tags {path}`"
+            return f"{path} looks like a table of tags; give it beside its scores: {beside}."
         guess = _ScoreColumns.likely(table)
     except InputError:
         return None

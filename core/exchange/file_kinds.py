@@ -73,6 +73,26 @@ def _kind_of_table(table: Table) -> str:
     return _CAPTIONS if is_set else ""
 
 
+def _is_tags(table: Table) -> bool:
+    """Whether a table has one row for each group, by `id` or `group`, and nothing that scores, a prior or images have:
+    such rows are tags. Two columns of fractions would be the scores of two pairs."""
+    key = next((name for name in ("id", "group") if name in table.columns), None)
+    others = [name for name in table.columns if name != key]
+    known = {name.strip().lower() for name in others}
+    if key is None or not others or _kind_of_table(table) or known & _OF_SCORES:
+        return False
+    rows = [row.cells for row in islice(table.rows(), _ROWS) if not row.fault]
+    fractions = [name for name in others if rows and all(_is_fraction(row.get(name)) for row in rows)]
+    return 0 < len(rows) == len({str(row.get(key)) for row in rows}) and len(fractions) < 2
+
+
+_OF_SCORES = {"group", "image", "caption", "score", "match", "truth"}
+
+
+def _is_fraction(cell: object) -> bool:
+    return re.fullmatch(r"\s*[-+]?\d*\.\d+(e[-+]?\d+)?\s*", str(cell), re.IGNORECASE) is not None
+
+
 def _is_prior(names: Collection[str]) -> bool:
     """Whether a column is called a prior or log P(t), in a table that has none of images or scores."""
     return bool({"prior", *_LOG_PROB_NAMES} & {*names}) and not {"image", "score"} & {*names}
