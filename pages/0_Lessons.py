@@ -51,9 +51,9 @@ def overview() -> None:
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 label = f"Open lesson {TITLES[name].split('.')[0]}"
                 st.button(label, key=f"open-{name}", on_click=choose, args=(name,))
-                # Either alone: beside the button both were wider than a card of a laptop.
-                how_long = "✓ done" if answers.is_complete(name) else f"{lesson.minutes} minutes"
-                st.caption(how_long, width="content")
+                # One of the three: beside the button two were wider than a card of a laptop.
+                begun = "1 of 2 done" if answers.progress([name])[0] else f"{lesson.minutes} minutes"
+                st.caption("✓ done" if answers.is_complete(name) else begun, width="content")
 
 
 def words() -> None:

@@ -616,6 +616,20 @@ def test_all_lessons_are_on_the_first_screen_of_a_laptop_and_on_two_screens_less
         assert lowest <= most
 
 
+def test_the_whole_card_of_a_lesson_opens_it_on_a_phone(visit):
+    page = visit("/Lessons?answers=chance-30", width=390, height=844)
+    card = page.locator(".st-key-lesson-cards [data-testid=stGridCell]", has_text="1 of 2 done")
+    card.wait_for()
+    settle(page)
+    card.scroll_into_view_if_needed()
+    opens = card.evaluate("""card => {
+        const {x, y, width, height} = card.getBoundingClientRect();
+        return [.05, .5, .95].every(across => [.05, .5, .95].every(down =>
+            document.elementFromPoint(x + width * across, y + height * down)?.closest("button")));
+    }""")
+    assert opens
+
+
 def test_the_mark_of_the_open_page_is_not_cut(visit):
     """The line of pages began below its upper corners."""
     page = visit("/Lessons", width=1366, height=768)

@@ -81,6 +81,16 @@ def test_lesson_7_and_test_time_matching_tell_one_story_of_random_matchings(app)
     assert CHANCE.endswith(words.format("the chance level of GroupMatch"))
 
 
+def test_the_card_of_a_lesson_that_is_half_answered_says_so(app):
+    """It had its minutes, as one that nobody has begun."""
+    shown = text(app(PAGE, answers="chance-30.matrix-11.pseudo-02"))
+    assert (shown.count("✓ done"), shown.count("1 of 2 done"), shown.count(" minutes")) == (
+        1,
+        2,
+        len(LESSONS) - 3,
+    )
+
+
 def test_the_overview_lists_every_lesson_by_number_and_title_and_opens_it(app):
     test = app(PAGE)
     titles = [f"{number}. {lesson.title}" for number, lesson in enumerate(LESSONS.values(), 1)]
