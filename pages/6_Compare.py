@@ -41,7 +41,7 @@ from ui.compared import (
     sides_of,
 )
 from ui.export import bars_note, pair_name, row_names
-from ui.formatting import _and, anchor, interval_to_quote, p_exact
+from ui.formatting import _and, accuracy_cards, against_chance, anchor, interval_to_quote, p_exact
 from ui.groups_needed import groups_needed
 from ui.history import page_is_drawn_again
 from ui.images import group_under_several
@@ -96,7 +96,6 @@ DETECTABLE = (
 LEAD = "Is one better, or only luckier? What counts are the groups that only one of the two has right."
 COLOURS = "compared_colours"  # in the session: the two that were drawn last, by colour
 _NO_GROUP = "shares no group"  # of a file, with what it would be compared with
-_NO_BENCHMARK = ", or select the benchmark that it was made on, and the file as its model"
 
 
 def pick_other(selection: ui.Selection) -> str | None:
@@ -106,10 +105,7 @@ def pick_other(selection: ui.Selection) -> str | None:
     names = [] if selection.is_file else ui.model_names()
     names += [*(entry for entry in files if entry not in strangers), *strangers]
     if selection.is_file and not files:
-        file_ways(selection)
-        more = "" if ui.benchmark_of(selection.groups) else _NO_BENCHMARK
-        line = f"To compare {selection.groups.title}, upload another file{more}."
-        st.info(escape_markdown(line), icon=":material/compare:")
+        two_ways(selection)
         return None
     if selection.is_file and st.session_state.get("other") not in (None, *files):  # of a benchmark, before
         st.session_state["other"] = None
@@ -254,6 +250,50 @@ def beside_itself(selection: ui.Selection) -> None:
         f"Compare with {escape_markdown(another.removeprefix(PREFIX))}", icon=":material/compare:"
     ):
         ui.select(other=another)
+
+
+def by_itself(selection: ui.Selection) -> None:
+    """What a file reaches that is compared with nothing yet."""
+    found = ui.evaluate(selection)
+    st.subheader(escape_markdown(f"{selection.groups.title} by itself"), anchor=False)
+    st.markdown(against_chance(found.metrics))
+    accuracy_cards(found.metrics)
+
+
+def two_ways(selection: ui.Selection) -> None:
+    """Of a file beside which there is no other yet: a field for one, and a model on the set that it was made on."""
+    name = escape_markdown(selection.groups.title)
+    with st.container(key="compare-ways"):
+        grid = st.grid(2, min_column_width=280, border=True)
+    with grid.cell():
+        st.markdown(f"**Compare {name} with a second file**  \nScores or embeddings of the same groups.")
+        try:
+            entry = new_upload("other_file")
+        except InputError as error:
+            entry = None
+            ui.show_error(error)
+    if entry is not None:
+        ui.select(other=entry)
+    with grid.cell():
+        way_to_a_model(selection)
+
+
+def way_to_a_model(selection: ui.Selection) -> None:
+    """For a file that is alone a model on the set that it was made on, or how to get there."""
+    name, benchmark = escape_markdown(selection.groups.title), ui.benchmark_of(selection.groups)
+    if benchmark is None:
+        st.markdown(
+            f"**Compare {name} with a model**  \nIts groups have the names of no set here. If it was made on one, "
+            "select that set, and this file as its model."
+        )
+        return
+    on = escape_markdown(benchmark["set"])
+    st.markdown(
+        f"**Compare {name} with a built-in model**  \nIt has groups of {on}: the model scores them, too."
+    )
+    state = {**benchmark, "model": selection.benchmark, "other": None}
+    label = f"Compare {selection.groups.title} with a model"
+    ui.page_button(label, THIS_PAGE, state, icon=":material/compare:", type="primary")
 
 
 def upload_other(label: str) -> None:
@@ -801,6 +841,8 @@ def page(selection: ui.Selection) -> None:
     other = pick_other(selection)
     if not other:
         say_what_to_choose(selection)
+        if selection.is_file:
+            by_itself(selection)
         return
     if other == selection.model:
         beside_itself(selection)

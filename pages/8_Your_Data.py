@@ -36,7 +36,7 @@ from ui import import_workbench, misplaced
 from ui.compared import benchmark_of_file
 from ui.compute_queue import READING
 from ui.export import MARGIN_NOTE, groups_table, measured_name, metrics_table
-from ui.formatting import against_chance, anchor, by_shared, of_groups, say_interval_to_quote
+from ui.formatting import accuracy_cards, against_chance, anchor, of_groups
 from ui.misplaced import WAY_IMAGES, WAY_SCORES
 from ui.page import ask_beside, error_text
 from ui.selection import selected_set
@@ -469,7 +469,7 @@ def file_section(entry: str, shape: str) -> None:
     size = f"{counted(len(evaluation.scores), 'group')} of {'×'.join(map(str, evaluation.shape))}"
     st.subheader(escape_markdown(f"{name}: {size}"), anchor=False)
     st.markdown(against_chance(evaluation.metrics))
-    cards(evaluation)
+    accuracy_cards(evaluation.metrics)
     if said := upload_read_as(entry):
         st.caption(escape_markdown(said))
     if not evaluation.truth_given:
@@ -503,16 +503,6 @@ def view_state(entry: str, shape: str) -> dict[str, str]:
     """What a link to this file's result says, though the address may leave it out."""
     way = {} if public_mode.is_public() else {"way": WAY_SCORES}
     return {**way, "set": entry, **({"shape": shape} if shape else {})}
-
-
-def cards(evaluation: Evaluation) -> None:
-    found = of_groups(evaluation.metrics)
-    with st.container(key="metric-cards"):
-        grid = ui.metric_grid(len(found))
-        for name, estimate in found.items():
-            with grid.cell():
-                ui.metric_card(name, estimate)
-        say_interval_to_quote(filter(by_shared, found.values()))
 
 
 def what_metrics_ask(evaluation: Evaluation) -> None:

@@ -854,9 +854,34 @@ def test_scales_that_plainly_differ_are_said_not_to_matter(app, tmp_path, scale,
 
 
 def test_a_file_alone_says_what_it_can_be_compared_with(app, tmp_path):
-    test = app(COMPARE, set=uploaded(tmp_path, "a.csv", with_right({0})))
-    assert "To compare a.csv, upload another file" in text(test).replace("\\", "")
-    assert not test.dataframe
+    """The page was empty but for one sentence."""
+    test = app(COMPARE, set=uploaded(tmp_path, "a.csv", with_right({0}), load(SET, "test").select(range(5))))
+    said = text(test).replace("\\", "")
+    assert "Compare a.csv with a second file" in said and "Compare a.csv with a built-in model" in said
+    assert f"It has groups of {SET}: the model scores them, too." in said
+    assert "a.csv by itself" in said and "by its own 95 % interval" in said and not test.dataframe
+    assert [each.label for each in test.metric] == [METRICS[name].label for name in METRICS][
+        : len(test.metric)
+    ]
+    second = "\n".join(
+        ["group,image,caption,score"] + [f"x,{i},{j},{int(i == j)}" for i in (0, 1) for j in (0, 1)]
+    )
+    test = test.file_uploader(key="other_file").upload("b.csv", second.encode()).run()
+    assert test.session_state["other"] == "upload/b.csv"
+    alone = app(COMPARE, set="upload/b.csv")  # beside a.csv, which has none of its groups
+    assert "b.csv by itself" in text(alone).replace("\\", "") and len(alone.metric) == 5
+    UploadStore().remove("a.csv")
+    said = text(app(COMPARE, set="upload/b.csv")).replace("\\", "")
+    assert "Its groups have the names of no set here." in said
+
+
+def test_a_second_file_that_cannot_be_read_is_said_in_its_place_and_the_rest_of_the_page_stays(
+    open_page, tmp_path
+):
+    groups = load(SET, "test").select(range(5))
+    test = open_page(COMPARE, set=uploaded(tmp_path, "a.csv", with_right({0}), groups))
+    test = test.file_uploader(key="other_file").upload("b.csv", b"a,b\n1,2\n").run()
+    assert len(test.error) == 1 and test.metric and button(test, "Compare a.csv with a model")
 
 
 @pytest.mark.parametrize("file_is", ["A", "B"])

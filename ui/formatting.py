@@ -208,6 +208,17 @@ def metric_grid(count: int) -> Any:
     return st.grid(-(-count // rows), min_column_width=150)
 
 
+def accuracy_cards(found: Mapping[str, Estimate]) -> None:
+    """The metrics of one file's groups, a card each, and which of two intervals is the one to quote."""
+    found = of_groups(found)
+    with st.container(key="metric-cards"):
+        grid = metric_grid(len(found))
+        for name, estimate in found.items():
+            with grid.cell():
+                metric_card(name, estimate)
+        say_interval_to_quote(filter(by_shared, found.values()))
+
+
 def touch_help(text: str) -> None:
     """What the question mark of a switch says, below it on a touch screen alone: a finger on the mark would move it."""
     st.html(f'<p class="cm-touch">{escape(text)}</p>')
