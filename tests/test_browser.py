@@ -25,6 +25,7 @@ from test_page_look import contrast
 from core.datasets import load
 from core.exchange.report import ReportSection, report_html
 from core.exchange.seeds import SeedResult
+from core.exchange.uploads import UploadStore
 from core.metrics.evaluation import Evaluation
 from core.runs.store import RunStore
 from core.ttm.run import TTMRun, store_embeddings
@@ -897,6 +898,31 @@ SHIFTS = """if (window.shifted === undefined) window.shifted = 0, new Performanc
 )).observe({type: 'layout-shift', buffered: true})"""
 BOXES = """selector => [...document.querySelectorAll(selector)].map(e => e.getBoundingClientRect())
     .map(r => ({width: r.width, left: r.left, top: r.top, bottom: r.bottom}))"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (390, 844)])
+def test_beside_a_file_that_is_alone_both_ways_to_compare_it_are_on_the_first_screen_and_nothing_jumps(
+    visit, home, monkeypatch, width, height
+):
+    """The field for a second file came late, and moved the metrics below it."""
+    monkeypatch.setenv("CROSSMATCH_HOME", str(home / "data"))
+    store = UploadStore()
+    for other in store.list():  # of tests before this one
+        store.remove(other.name)
+    rows = [
+        f"left-right/test/{g:04},{i},{j},{g + (i == j)}" for g in range(9) for i in (0, 1) for j in (0, 1)
+    ]
+    store.add("alone.csv", "\n".join(["group,image,caption,score", *rows]).encode())
+    page = visit("about:blank", width=width, height=height)
+    page.context.add_init_script(SHIFTS)
+    page.goto(f"{page.server}/Compare?set=upload/alone.csv")
+    page.get_by_text("alone.csv by itself").wait_for()
+    page.get_by_test_id("stMetricValue").last.wait_for()
+    page.get_by_role("button", name="Upload").first.wait_for()
+    settle(page)
+    assert page.evaluate("shifted") < 0.1
+    assert page.evaluate(BOXES, ".st-key-compare-ways")[0]["bottom"] <= height
+    store.remove("alone.csv")
 
 
 def test_a_group_fits_a_laptop_without_a_jump_and_its_images_open_large(visit):
