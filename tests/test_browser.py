@@ -918,7 +918,7 @@ def test_beside_a_file_that_is_alone_both_ways_to_compare_it_are_on_the_first_sc
     page.goto(f"{page.server}/Compare?set=upload/alone.csv")
     page.get_by_text("alone.csv by itself").wait_for()
     page.get_by_test_id("stMetricValue").last.wait_for()
-    page.get_by_role("button", name="Upload").first.wait_for()
+    page.get_by_test_id("stFileUploaderDropzone").wait_for()
     settle(page)
     assert page.evaluate("shifted") < 0.1
     assert page.evaluate(BOXES, ".st-key-compare-ways")[0]["bottom"] <= height
