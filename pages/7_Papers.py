@@ -112,7 +112,10 @@ def choose() -> str:
     # Beside each other on a laptop, whose first screen the figure would leave else.
     with st.container(horizontal=True, vertical_alignment="center", key="paper-and-claims"):
         paper = view_field("paper", names, "Tables of", label_visibility="collapsed", width="content")
-        paper_claims.section(paper)
+        if (
+            paper == table_html.WORLD or not on_phone()
+        ):  # there where no figure follows, which has their lists above it
+            paper_claims.section(paper)
     return paper
 
 
@@ -199,17 +202,19 @@ def runnable(name: str, way: Any) -> None:
     with whole:
         record = plan.record()
         found = verdict(store, record)
-        how = f" [How lines are counted ↓](#{ttm_shifts.COUNTED})." if found and counts_lines(name) else ""
-        st.markdown(f"{told(name, record)}{found}{how}")
+        is_beside = has_figure(record) and paper_claims.has_claims(st.session_state["paper"])
+        if on_phone() and not is_beside and st.session_state["paper"] != table_html.WORLD:
+            paper_claims.section(st.session_state["paper"])
+        st.markdown(f"{told(name, record)}{found}{how_counted(name) if found else ''}")
         with st.container(key="table-actions"):  # on a phone below all else
             st.fragment(acting, run_every=poll)(*asked, [plan])
         counted_of = lines_counted(store, name)
-        is_beside = has_figure(record) and paper_claims.has_claims(st.session_state["paper"])
         with st.container(key="figure-beside-claims" if is_beside else None):  # on a laptop; see the style
-            with st.container():
-                figures = figures_of(name, seeds, plan, poll)
-            with st.container():
+            figure, claims = st.container(), st.container()
+            with claims:  # first: on a phone its lists stand above the figure, and pushed it down
                 paper_claims.each_claim(st.session_state["paper"], counted_of)
+            with figure:
+                figures = figures_of(name, seeds, plan, poll)
         if counted_of is not None and st.session_state["paper"] not in table_html.PAPERS:
             with st.expander("How lines are counted"):  # of a paper it stands with its claims
                 paper_claims.how_counted(counted_of)
@@ -241,6 +246,13 @@ def counts_lines(key: str) -> bool:
     """Whether the lines of all sets and models are counted beside this table."""
     of_world = table_html.table_choices(table_html.WORLD)[FIRST_OF_WORLD].key
     return key == of_world or FIRST_OF_WORLD in table_html.COUNTERPARTS.get(key, ())
+
+
+def how_counted(key: str) -> str:
+    """` [Of the 49, 20 are of 2×2 groups, ... ↓](#...).`, the way from their count to how they are counted: the
+    claims below count parts of them, which looked like other counts. "" where another table is shown."""
+    parts = paper_claims.lines_in_parts() if counts_lines(key) else ""
+    return f" [{parts} ↓](#{ttm_shifts.COUNTED})." if parts else ""
 
 
 def measured_note(record: dict[str, Any]) -> str:
@@ -859,6 +871,8 @@ def resource(item: Any) -> None:
 def printed(paper: str, table: str) -> None:
     """A table that is no run of adaptation: its numbers, its notes, and how to measure the same."""
     frame = table_html.paper_frame(paper, table)
+    if on_phone():
+        paper_claims.section(st.session_state["paper"])
     st.markdown(told(table))
     about = [name for name in ("subset", "model", "method") if name in frame]
     numbers_first = frame[

@@ -1239,7 +1239,7 @@ def test_whether_it_is_the_same_here_stands_beside_what_a_papers_table_says(app,
     first = next(
         m.value.replace("\\", "") for m in found if m.value.replace("\\", "").startswith(f"**{table}: ")
     )
-    first = first.removesuffix(" [How lines are counted ↓](#how-lines-are-counted).")
+    first = re.sub(r" \[Of the 49, [^]]* ↓\]\(#how-lines-are-counted\)\.$", "", first)
     assert first.endswith(says) and ("built-in world" in first) == bool(says)
 
 
@@ -1402,6 +1402,15 @@ def test_whether_it_is_the_same_here_stands_above_the_choice_of_a_table(app, pap
     assert len([label for label in folds if label.startswith(EVIDENCE)]) == 1
 
 
+@pytest.mark.parametrize(("table", "ways"), [("Table 1", 0), ("Footnote 5", 1)])
+def test_a_phone_has_the_way_to_the_claims_only_where_their_lists_do_not_stand_above_a_figure(
+    app, monkeypatch, table, ways
+):
+    """It came and went above the table's field, which moved."""
+    monkeypatch.setattr("ui.visitor.on_phone", lambda: True)
+    assert text(app(PAPERS, table=table)).count("](#claims-here)") == ways
+
+
 def test_papers_and_retrieval_count_cola_s_claims_alike(app):
     """One said 16 same, 3 different, 17 open, the other 18 left open, 16 confirmed, 3 refuted."""
     way = next(m.value for m in app(PAPERS, paper="Cola").markdown if "](#claims-here)" in m.value)
@@ -1509,12 +1518,16 @@ def test_which_claims_are_the_same_different_and_open_stands_in_sight_of_every_p
                 in said
             )
             assert (
-                "- **The paper:** TTM gains on every 2×2 set, with every model. **Here:** on 2 of 20 lines it clearly "
-                "falls; 4 clearly rise, 14 cannot be told.\n" in said
+                "- **The paper:** TTM gains on every 2×2 set, with every model. **Here:** on 2 of the 20 lines of 2×2 "
+                "groups it clearly falls; 4 clearly rise, 14 cannot be told.\n" in said
             )
             assert (
-                "without groups, too. **Here:** on 1 of 5 2×2 sets it clearly falls; none clearly rises, 4 cannot be "
-                "told.\n" in said
+                "**Here:** on 1 of the 20 lines of groups of one image it clearly falls; 1 clearly rises"
+                in said
+            )
+            assert (
+                "without groups, too. **Here:** with CLIP, on 1 of the 5 2×2 sets it clearly falls; none clearly "
+                "rises, 4 cannot be told.\n" in said
             )
             assert (
                 "- **The paper:** A constant or rising threshold gains nothing. **Here:** CLIP on left-right gains "
@@ -1531,6 +1544,18 @@ def test_which_claims_are_the_same_different_and_open_stands_in_sight_of_every_p
     assert fold.label == f"The papers' claims that hold here: {counts}"
     assert fold.markdown[0].value.count("- [") == 3
     assert fold.markdown[0].value.count("**What does not hold here**") == 3
+
+
+@pytest.mark.parametrize("paper", table_html.PAPERS)
+def test_what_holds_and_what_does_not_are_closed_alike_below_a_sentence_of_one_form(app, paper):
+    """“Do not hold here” alone stood open: visitors found the page one-sided."""
+    folds = re.findall(
+        r"<details class=\"cm-fold\"([^>]*)><summary><span>([✓✗?]) .*?<small>(.*?)</small>",
+        html(app(PAPERS, paper=paper)),
+    )
+    assert [mark for _, mark, _ in folds] == ["✓", "✗", "?"]
+    assert not any(opened for opened, _, _ in folds)
+    assert all(re.fullmatch(r"The paper says(, for one)?: .+\.", said) for _, _, said in folds)
 
 
 def test_test_time_matching_s_page_says_what_the_runs_tell_of_why_it_gains_less_here(app):
@@ -1576,10 +1601,12 @@ def test_the_lines_counted_here_are_set_beside_those_of_test_time_matching(app):
     )
     assert sums in said and sums not in [m.value for m in test.markdown]
     assert 'id="how-lines-are-counted"' in html(test)
-    ways = [
-        cell for cell in fold.table[0].value["here"] if "[such lines](Papers#how-lines-are-counted)" in cell
-    ]
-    assert len(ways) == 2
+    ways = " ".join(fold.table[0].value["here"])
+    assert "Of 20 [lines of 2×2 groups](Papers#how-lines-are-counted) 4 rise and 2 fall clearly" in ways
+    assert "Of 20 [lines of groups of one image](Papers#how-lines-are-counted) 1 rises" in ways
+    # beside the count of 49, whose parts the claims count
+    parts = "[Of the 49, 20 are of 2×2 groups, 20 of groups of one image, 9 of neither ↓](#how-lines-are-counted)."
+    assert parts in plain(test)
     assert "How lines are counted" not in plain(app(PAPERS, **{**TTM, "table": "Table 9"}))
     (fold,) = [
         e

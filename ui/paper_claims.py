@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,7 +17,6 @@ from core.papers.table_html import PAPERS, WORLD
 from ui.formatting import true_minus
 from ui.retrieval_table import _VERDICTS, _counted_verdicts, _verdict_in_words, _verdict_record
 from ui.ttm_shifts import COUNTED, TO_COUNTED, both_counts, record_of_claims
-from ui.visitor import on_phone
 
 _HERE = (
     "**Here**: small models trained on rendered scenes. "
@@ -135,8 +135,6 @@ _WHY_LESS = "Why less than in the paper?"
 _COUNTED_SO = "How lines are counted"
 _MARKS = {"same": "✓", "different": "✗", "open": "?"}
 _MANY, _FIRST = 7, 5  # claims of a verdict: 17 in sight were two screens of a phone
-_OPEN = "different"  # the list that a laptop has open beside the figure: what a reader asks for first
-_LINES = {"such lines": "lines", "sets": "2×2 sets"}  # of what a record counts the changes
 _OF_NEITHER = re.compile(r"lines of neither kind( \(.*?\))")
 _EACH = "claims-here"  # the place of all claims with their numbers
 
@@ -206,10 +204,17 @@ def _in_short(claims: Sequence[Mapping[str, Any]]) -> None:
                 said = [f"- {_both_parts(claim)}" for claim in shown]
                 head = f"{_MARKS[name]} {_counted_verdicts(own)}"
                 with st.container(key=f"claims-{name}"):
-                    # on a phone and beside a figure the list is closed below its count; see the style
-                    is_open = " open" if name == _OPEN and not on_phone() else ""
-                    st.html(f'<details class="cm-fold"{is_open}><summary>{head}</summary></details>')
+                    # on a phone and beside a figure each list is closed below its count; see the style
+                    title = f"<span>{head}<small>{escape(_for_one(own))}</small></span>"
+                    st.html(f'<details class="cm-fold"><summary>{title}</summary></details>')
                     st.markdown("\n".join([f"**{head}**", "", *said, *(f"- {m}" for m in more)]))
+
+
+def _for_one(claims: Sequence[Mapping[str, Any]]) -> str:
+    """What a closed list is of, in a sentence of the same form for each: its first claim. One of the three stood open,
+    and the page looked one-sided."""
+    one = ", for one" if len(claims) > 1 else ""
+    return f"The paper says{one}: {_clause(claims[0]['says'])}."
 
 
 def _why_less(record: Mapping[str, Any]) -> str:
@@ -249,9 +254,12 @@ def _short(claim: Mapping[str, Any]) -> str:
     decided = str(claim.get("decided_by"))
     if held := re.search(r"below chance on (\d+) of \d+ sets; on (\d+) of these", decided):
         return f"clearly on {held[2]} of {held[1]} sets{_untold(int(held[1]) - int(held[2]))}."
-    if moved := re.search(r"^Of (\d+) (such lines|sets) (\d+) rises? and (\d+) falls? clearly", decided):
-        of, lines, rise, fall = moved.groups()
-        return f"{_clear(int(of), _LINES[lines], int(rise), int(fall))}."
+    if moved := re.search(
+        r"^Of (\d+) (such lines|sets) (\d+) rises? and (\d+) falls? clearly(?: \((.+?)\))?", decided
+    ):
+        of, lines, rise, fall, model = moved.groups()
+        named = _such_lines(claim) if lines == "such lines" else "2×2 sets"
+        return f"{f'with {model}, ' if model else ''}{_clear(int(of), named, int(rise), int(fall))}."
     if won := re.search(r"^Clearly higher on (\d+) of (\d+) sets, clearly lower on 0,", decided):
         return f"clearly on {won[1]} of {won[2]} sets{_untold(int(won[2]) - int(won[1]))}."
     if decided.startswith("Not measured"):
@@ -346,6 +354,22 @@ def _changes(record: Mapping[str, Any]) -> Iterator[float]:
             yield at["TTM"] - at["SimpleMatch"]
 
 
+def lines_in_parts() -> str:
+    """`Of the 49, 20 are of 2×2 groups, 20 of groups of one image, 9 of neither`: the claims count a part each; ""
+    where none is recorded."""
+    kinds = (record_of_claims() or {}).get("lines", ())
+    first, *rest = [(kind["lines"], f"of {kind['of'] or 'neither'}") for kind in kinds] or [("", "")]
+    parts = ", ".join([f"{first[0]} are {first[1]}", *(f"{lines} {of}" for lines, of in rest)])
+    return f"Of the {sum(kind['lines'] for kind in kinds)}, {parts}" if kinds else ""
+
+
+def _such_lines(claim: Mapping[str, Any]) -> str:
+    """`lines of 2×2 groups`, the part of all lines that a claim is about, in the words in which the headline has it."""
+    kinds = [kind["of"] for kind in (record_of_claims() or {}).get("lines", ()) if kind["of"]]
+    of = next((each for each in kinds if each.removeprefix("groups of ") in claim["says"]), "")
+    return f"lines of {of}" if of else "lines"
+
+
 def _lines_add_up() -> str:
     """How the clear changes that single claims count make those of all lines; of another metric are none of these."""
     kinds = (record_of_claims() or {}).get("lines", ())
@@ -370,12 +394,12 @@ def _rises(rises: int, falls: int) -> str:
 
 
 def _clear(of: int, lines: str, rises: int, falls: int) -> str:
-    """`on 2 of 20 lines it clearly falls; 4 clearly rise, 14 cannot be told`: what speaks against the claim first."""
+    """`on 2 of the 20 lines it clearly falls; 4 clearly rise, 14 cannot be told`: what speaks against it first."""
     untold = _untold(of - rises - falls)
     if not falls:
-        return f"on {rises or 'none'} of {of} {lines} it clearly rises, on none it clearly falls{untold}"
+        return f"on {rises or 'none'} of the {of} {lines} it clearly rises, on none it clearly falls{untold}"
     risen = f"{rises or 'none'} clearly rise{'s' * (rises < 2)}"
-    return f"on {falls} of {of} {lines} it clearly falls; {risen}{untold}"
+    return f"on {falls} of the {of} {lines} it clearly falls; {risen}{untold}"
 
 
 def _rows(claims: list[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -399,7 +423,7 @@ def _here(claim: Mapping[str, Any]) -> str:
     if "figures" in claim:
         figures = "; ".join(_figure(each) for each in claim["figures"])
         said = escape_markdown(true_minus(f"{claim['decided_by']} {figures}".rstrip()))
-        return said.replace("such lines", f"[such lines]({TO_COUNTED})")
+        return said.replace("such lines", f"[{_such_lines(claim)}]({TO_COUNTED})")
     if "difference" not in claim:
         return "not measured"
     return true_minus(_points(claim))
