@@ -465,10 +465,14 @@ def own_table(record: dict[str, Any], own: str) -> None:
             yours = any(cell["yours"] is not None for line in record["lines"] for cell in line["cells"])
             beside = ", with yours" if yours else ""
             lines = counted(_rows_of(own), "line")
-            title = f"Published, as the paper prints it{beside}: {lines}"
-            st.html(f'<details class="cm-fold"><summary>{title}</summary></details>')
+            fold(f"Published, as the paper prints it{beside}: {lines}")
         st.markdown(published_head(record))
         st.html(own)
+
+
+def fold(title: str) -> None:
+    """What a phone has closed of what stands beside it; see the style."""
+    st.html(f'<details class="cm-fold"><summary>{title}</summary></details>')
 
 
 def published_head(record: dict[str, Any]) -> str:
@@ -530,11 +534,13 @@ def ours_table(ours: Ours) -> str:
         with st.expander(f"All {lines} lines"):  # what is below it is soon there
             st.html(ours.markup)
         return more
-    with st.container(key="ours-on-phone" if ours.is_folded else None):
+    of_gains = ours.opens == FIRST_OF_WORLD
+    with st.container(key="ours-on-phone" if ours.is_folded else "ours-gains" if of_gains else None):
         if ours.is_folded:  # on a phone; see the style
-            title = f"Ours: {lines} lines, with intervals and chance"
-            st.html(f'<details class="cm-fold"><summary>{title}</summary></details>')
+            fold(f"Ours: {lines} lines, with intervals and chance")
         st.html(ours.first)
+        if of_gains:  # there GroupMatch alone, before and after, until it is opened
+            fold("Every number: GroupScore, too")
         with st.expander(f"The other {lines - _rows_of(ours.first)} lines"):
             st.html(ours.others)
     return more

@@ -1268,6 +1268,12 @@ def test_on_a_phone_our_table_lists_each_number_behind_its_name_and_the_papers_i
     assert not page.locator(".st-key-printed .cm-cells").is_visible()
     assert not page.get_by_text("as the paper prints it", exact=True).is_visible()
     cells = page.locator(".cm-listed").first.locator("tbody tr").nth(0).locator("td:visible")
+    # what it is about, each with interval and chance; five lines to a set were three screens
+    closed = cells.evaluate_all("cells => cells.map(e => [e.dataset.head, e.innerText])")
+    assert [head for head, _ in closed] == ["GroupMatch before TTM", "TTM GroupMatch"]
+    assert all(re.search(r"\d–\d.*chance\s50\.0", said.replace("\n", " ")) for _, said in closed)
+    page.locator(".st-key-ours-gains summary", has_text="Every number").click()
+    page.wait_for_function("document.querySelector('.st-key-ours-gains .cm-fold[open]')")
     drawn = cells.evaluate_all("""cells => cells.map(cell => {
         const value = cell.querySelector('span'), small = cell.querySelector('small')
         return {top: cell.getBoundingClientRect().top, left: value.getBoundingClientRect().left,
