@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-from driving import button, fine
+from driving import button, fine, html
 from scipy.stats import binomtest
 from typer.testing import CliRunner
 
@@ -20,6 +20,7 @@ from core.cli import app as command
 from core.datasets.paper_results import CITATIONS
 from core.datasets.score_files import write_scores
 from core.exchange.uploads import UploadStore
+from core.figures import _Mark, _standing_figure
 from core.papers.published import _BENCHMARKS, PublishedSet, _rows
 from core.runs.store import RunStore
 from ui.published import _inside, _own_lines
@@ -314,7 +315,10 @@ def test_a_score_file_or_a_result_without_a_benchmark_is_taken_as_one_of_the_set
         and row["low"] < row["value"] < row["high"]
         and row["system"].startswith("mine.")
     )
-    assert "taken as one of winoground; image i is taken to belong to caption i" in row["note"]
+    assert (
+        "with its 400 groups of 2×2 it is taken as one of winoground; image i is taken to belong to caption i"
+        in row["note"]
+    )
     with pytest.raises(
         InputError, match=r"400 groups of 2x2, where ColorSwap has 300 \(test\) or 700 \(train\) groups"
     ):
@@ -611,6 +615,45 @@ def test_one_published_result_inside_an_interval_is_told_in_the_singular():
     told = "; 1 of the 3 lies inside your interval, so that it may stand anywhere from 2nd to 3rd"
     assert _inside(others, row) == told
     assert _inside(others, {**row, "low": ""}) == "" and _inside(others[:0], row) == ""
+
+
+def test_the_verdict_says_for_which_set_a_number_is_taken_why_and_where_to_change_it(app, tmp_path):
+    """A caption and a note said so: 400 groups of 2×2 of something else stood among Winoground's."""
+    way = " ([choose another set ↑](#published-set))"
+    because = f", taken for Winoground, as it has 400 groups of 2×2{way}; "
+
+    def box(test):
+        return next(m.value for m in test.markdown if m.value.startswith("**Yours")).replace("\\", "")
+
+    assert f"(your number, as typed){because}" in box(
+        typed(app, published_value="31.5", published_groups="400")
+    )
+    assert f"(your number, as typed), taken for Winoground{way}; " in box(typed(app, published_value="31.5"))
+    assert f"taken for Winoground{way}." in box(typed(app, published_value="31", published_groups="100"))
+    path = tmp_path / "a.csv"
+    write_scores(path, np.tile(np.eye(2), (400, 1, 1)))
+    test = opened(app, "group_score")
+    assert 'id="published-set"' in html(test)
+    assert because in box(fine(field_of(test).upload("a.csv", path.read_bytes()).run()))
+
+
+def test_yours_is_drawn_with_its_interval_among_what_it_is_compared_with_and_chance(app):
+    assert not typed(app).get("plotly_chart")
+    assert not typed(app, published_value="31", published_groups="100").get("plotly_chart")  # not comparable
+    (drawn,) = typed(app, published_value="31.5", published_groups="400").get("plotly_chart")
+    assert (
+        drawn.proto.alt
+        == "GroupScore in percent: yours with its 95 % interval among the 16 comparable published "
+        "results, and chance."
+    )
+    marks = [_Mark("a", 20.0), _Mark("b", 40.0)], [_Mark("mine", 31.5, 27.0, 36.5)]
+    figure = _standing_figure(*marks, 100 / 6)
+    published, yours = figure.data
+    assert list(published.x) == [20.0, 40.0] and list(yours.x) == [31.5] and yours.y[0] > published.y[0]
+    assert (yours.error_x.array[0], yours.error_x.arrayminus[0]) == pytest.approx((5.0, 4.5))
+    assert figure.layout.shapes[0].x0 == pytest.approx(100 / 6) and figure.layout.height < 150
+    assert figure.layout.annotations[0].text == "chance 16.7 %"
+    assert list(figure.layout.yaxis.ticktext) == ["published", "yours"]
 
 
 def test_a_number_can_be_typed_has_its_exact_interval_and_stays_in_the_address(app):

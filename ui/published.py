@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
+from core import figures as plots
 from core.base.errors import InputError
 from core.base.limits import check
 from core.base.text import _pct, counted
@@ -23,7 +24,7 @@ from core.metrics.group_metrics import METRICS
 from core.papers.published import COLUMNS, PublishedSet
 from core.runs.store import RunStore
 from ui.compute_queue import READING
-from ui.export import export_section
+from ui.export import chart, export_section
 from ui.formatting import swipe_hint, touch_help
 from ui.misplaced import renamed_scores, show_mistakes
 from ui.page import show_error
@@ -38,6 +39,7 @@ _READING = (
 _ENDINGS = {".json", ".csv", ".npz", ".npy", ".jsonl", ".parquet"}  # of results and files of scores
 _READ_AS = "published_renamed"  # where the session keeps a file of scores whose columns were said
 _OWN_COLOUR = "violet"
+_SET = "published-set"  # the place of the field for the set
 _CITE = "published_cite"  # in the session: whether LaTeX has sources as \\cite
 _BIBTEX_KEY = re.compile(r"@\w+\{([^,\s]+),")
 _ROWS, _HEIGHT = 12, 520  # a table of more rows scrolls in so many pixels, below its heads
@@ -70,6 +72,7 @@ def section(store: RunStore, page: Mapping[str, str]) -> None:
     """
     st.markdown("What others published of one set, and where your number stands among it.")
     sets = PublishedSet.every()
+    st.html(f'<div id="{_SET}"></div>')  # to which what is said of one's own leads
     left, right = st.columns(2, vertical_alignment="bottom")
     label = left.selectbox("Set", list(sets), key="published_set", bind="query-params")
     chosen = sets[label]
@@ -83,7 +86,8 @@ def section(store: RunStore, page: Mapping[str, str]) -> None:
             _show_example(chosen, metric)
     table = chosen.standing(metric, own)
     table, marks = table.assign(place=_places(table)), _marks(table)
-    _say_own(table, marks)
+    _say_own(table, marks, chosen, metric)
+    _draw_own(table, metric)
     typed = st.text_input("Filter by system, method or source", key="published_filter", width=400).strip()
     text = table.astype(str).agg(" ".join, axis=1).str.lower()
     table = table[text.str.contains(typed.lower(), regex=False) | table["kind"].eq("yours")]
@@ -344,23 +348,60 @@ def _show_example(chosen: PublishedSet, metric: str) -> None:
         st.button("Fill in this example", on_click=example.fill)
 
 
-def _say_own(table: pd.DataFrame, marks: Mapping[str, str]) -> None:
+def _say_own(table: pd.DataFrame, marks: Mapping[str, str], chosen: PublishedSet, metric: str) -> None:
     """What `_own_lines` says, in a box right below what one's rows come from: the table may lie below the screen, and
     is filtered by whoever looks."""
-    if lines := _own_lines(table, marks):
+    taken = [_taken_for(chosen, metric, row) for row in table[table["kind"].eq("yours")].to_dict("records")]
+    if lines := _own_lines(table, marks, taken):
         with st.container(key="published-yours"):
             st.markdown("  \n".join(lines))
 
 
-def _own_lines(table: pd.DataFrame, marks: Mapping[str, str]) -> list[str]:
+def _taken_for(chosen: PublishedSet, metric: str, row: Mapping[Any, Any]) -> str:
+    """`, taken for Winoground, as it has 400 groups of 2×2 (choose another set ↑)` of a number that does not say itself
+    of which set it is; "" of a run, and of a file that names its benchmark."""
+    if not row["source"].startswith("typed") and "names no benchmark" not in row["note"]:
+        return ""
+    groups = re.search(r"([\d,]+) groups?\b", row["note"])
+    entry = benchmark_entry(chosen.benchmark(metric)) if chosen.benchmark(metric) else None
+    has_as_many = entry is not None and groups and not row["caution"] and any(entry.counts.values())
+    of = f" of {chosen._shape[0]}×{chosen._shape[1]}" if chosen._shape else ""
+    why = f", as it has {groups[0]}{of}" if has_as_many and groups else ""
+    return f", taken for {escape_markdown(chosen.title + why)} ([choose another set ↑](#{_SET}))"
+
+
+def _draw_own(table: pd.DataFrame, metric: str) -> None:
+    """One's own numbers with their intervals among the published ones that they are compared with, and chance."""
+    own = table[table["kind"].eq("yours") & table["caution"].eq("")]
+    others = table[table["kind"].eq("published") & table["caution"].eq("")]
+    if own.empty or others.empty:
+        return
+    chances = table[table["kind"].eq("chance")]["value"]
+    marks = [[_mark(row) for row in rows.to_dict("records")] for rows in (others, own)]
+    figure = plots._standing_figure(*marks, chances.min() if chances.size else None)
+    interval = " with its 95 % interval" if own["low"].ne("").any() else ""
+    alt = (
+        f"{_label(metric)} in percent: yours{interval} among the "
+        f"{counted(len(others), 'comparable published result')}, and chance."
+    )
+    chart(figure, alt, "standing")
+
+
+def _mark(row: Mapping[Any, Any]) -> plots._Mark:
+    ends = [None if row[end] == "" else float(row[end]) for end in ("low", "high")]
+    return plots._Mark(", ".join(filter(None, (row["system"], row["method"]))), float(row["value"]), *ends)
+
+
+def _own_lines(table: pd.DataFrame, marks: Mapping[str, str], taken: Sequence[str] = ()) -> list[str]:
     """Where one's own rows stand among what can be compared, and what is above them and cannot, or why one of them
-    cannot be compared; a line for each."""
+    cannot be compared; a line for each. taken : for which set each was taken, and why."""
     others, lines = _comparable(table), []
     chances = table[table["kind"].eq("chance")]["value"]
-    for row in table[table["kind"].eq("yours")].to_dict("records"):
+    own = table[table["kind"].eq("yours")].to_dict("records")
+    for row, of in zip(own, taken or [""] * len(own), strict=True):
         above = int(others.gt(row["value"]).sum())
         value = " ".join(filter(None, (f"{_pct(row['value'], 2)} %", PublishedSet.interval(row))))
-        what = escape_markdown(f"{value} ({', '.join(filter(None, (row['system'], row['method'])))})")
+        what = escape_markdown(f"{value} ({', '.join(filter(None, (row['system'], row['method'])))})") + of
         if row["caution"]:  # then nothing is above or below it
             lines.append(f"**Yours is not comparable**: {escape_markdown(row['caution'])}. It is {what}.")
             continue

@@ -15,6 +15,8 @@ from core.figures._margins import (
 )
 from core.figures._papers import _chance_said as _chance_said
 from core.figures._papers import papers_data, papers_figure
+from core.figures._standing import _Mark as _Mark
+from core.figures._standing import _standing_figure as _standing_figure
 from core.figures._style import OUTCOME_SYMBOLS, THRESHOLD_LINE
 from core.figures._ttm import (
     TTMData,

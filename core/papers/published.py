@@ -480,7 +480,10 @@ def _measured_scores(path: Path, content: bytes) -> dict[str, Any]:
 def _taken(record: Mapping[str, Any], wanted: str) -> str:
     """What was assumed of a result that names no benchmark."""
     truth = "" if record.get("truth") == "given" else "; image i is taken to belong to caption i"
-    return f"the file names no benchmark and is taken as one of {wanted}{truth}"
+    count, shape = record.get("n_groups"), record.get("shape")
+    groups = f"; with its {counted(count, 'group')}" if isinstance(count, int) else " and"
+    of = f" of {str(shape).replace('x', '×')}" if shape and isinstance(count, int) else ""
+    return f"the file names no benchmark{groups}{of} it is taken as one of {wanted}{truth}"
 
 
 def _line(value: Any) -> str:
