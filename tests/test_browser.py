@@ -1325,6 +1325,17 @@ def test_on_a_phone_what_papers_claim_is_three_lists_closed_below_their_counts(v
     assert page.get_by_text("✓ 3 hold here").last.is_visible()
 
 
+def test_on_a_phone_the_links_of_the_evidence_to_how_lines_are_counted_are_high_enough_for_a_thumb(visit):
+    """Two of them were 18 pixels high."""
+    page = visit("/Papers", width=390, height=844)
+    page.locator(".js-plotly-plot").first.wait_for()
+    settle(page)
+    page.get_by_text("The evidence for each claim").first.click()
+    links = page.locator('.st-key-paper-claims a[href="Papers#how-lines-are-counted"]')
+    links.first.wait_for()
+    assert links.count() == 2 and all(link.bounding_box()["height"] >= 24 for link in links.all())
+
+
 @pytest.mark.parametrize("paper", ["Test-Time Matching", "Cola", "Language priors"])
 def test_on_a_laptop_what_holds_what_does_not_and_what_is_open_stand_beside_the_figure(visit, paper):
     """They began 750 pixels down, below a paragraph and a figure of 15 rows. The way to them opens all three."""
