@@ -140,7 +140,8 @@ COMMANDS: dict[str, _Command] = {
     "published": _Command(
         "_published",
         "published",
-        "Published results of named systems on one set, with chance, and yours among them: files, and finished runs.",
+        "Published results of named systems on one set, with chance, and yours among them: files, of scores too, which "
+        "are named behind the set, and finished runs.",
         "published winoground",
     ),
     "report": _Command(
