@@ -30,6 +30,12 @@ from ui.views import read_view, view_field
 from ui.visitor import on_phone
 
 LEAD = "Three papers' numbers, what is measured of them here, and yours."
+SHORT_LEAD = "What three papers claim, and what holds here."  # a line of a phone
+CLAIM = {  # what each says, in a sentence
+    "TTM": "GroupScore hides what models can do, and training on their own best matchings brings it out.",
+    "VGPT": "A captioner's likelihood ranks captions well once the language prior is taken out of it.",
+    "Cola": "Models miss which attribute belongs to which object; a light adapter on top teaches them.",
+}
 HERE_NOTE = "“here”: small built-in models on built-in sets, trained on rendered scenes only."
 HELD_OUT_GAIN = "held-out α gain"  # begins the head of that column
 YOURS = "Your own result"  # among those of one set; the other choices are of a paper's tables
@@ -120,12 +126,17 @@ def choose() -> str:
 
 
 def paper_link(short: str) -> None:
-    """The paper whose tables are shown, as its entry among the citations names it, with its code where that says it."""
+    """The paper whose tables are shown, as its entry among the citations names it, with its code where that says it; on
+    a phone what it says, as there its claims are folded."""
     entry = CITATIONS[short]
     found = {name: re.search(rf"^  {name} = {{(.+?)}},?$", entry, re.MULTILINE) for name in LINKED}
     title, number, code = (each and each[1] for each in found.values())
     ways = [f"[{escape_markdown(title or short)}](https://arxiv.org/abs/{number})"] if number else []
     ways += [f"[code and data]({code})"] if code else []
+    if on_phone():
+        name = (title or short).partition(":")[0]
+        st.caption(f"{CLAIM[short]} Read [{escape_markdown(name)}](https://arxiv.org/abs/{number}).")
+        return
     st.caption(f"Paper: {', '.join(ways)}", width="content")
 
 
@@ -929,14 +940,16 @@ def page(paper: str, way: Any) -> None:
     ui.cite(None, (short, "Winoground"), NOTE)
 
 
-ui.open_page("Papers", LEAD, pick=False)
+ui.open_page("Papers", SHORT_LEAD if on_phone() else LEAD, pick=False)
 with ui.show_errors():
     paper = choose()
     chosen, way = table_html.TableChoice("", ""), None
     if paper != YOURS:
         with st.container(horizontal=True, vertical_alignment="center", key="table-and-paper"):
+            if is_first := paper in table_html.PAPERS and on_phone():
+                paper_link(table_html.PAPERS[paper])
             chosen = choose_table(paper)
-            if paper in table_html.PAPERS:
+            if paper in table_html.PAPERS and not is_first:
                 paper_link(table_html.PAPERS[paper])
             way = st.container(width="content") if chosen.key in papers.TABLES else None
     page(paper, way)

@@ -45,8 +45,22 @@ def test_two_models_are_compared_with_paired_intervals(app):
     )  # 300 groups, two of which share a caption
     assert "299 clusters in place of 300 groups" in text(test)
     assert "groups** show a difference of 5 points with 80 % power" in text(test)
-    fine(test.number_input(key="differ").set_value(3.0).run())
+    fine(share_field(test).set_value(3.0).run())
     assert "cannot be 5 points apart" in text(test)
+
+
+def share_field(test):
+    """The calculator's share of groups on which only one is right."""
+    return next(each for each in test.number_input if each.label.startswith("Groups on which only one"))
+
+
+def test_the_calculator_begins_anew_with_each_comparison(app):
+    """It kept the share of the first pair, and answered for that one."""
+    test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
+    first = share_field(test).value
+    test = fine(test.selectbox(key="other").set_value("builtin/clip-details").run())
+    differs = next(re.finditer(r"They differ on (\d+) groups?", text(test)))[1]
+    assert share_field(test).value == round(int(differs) / 3, 1) != first
 
 
 def right_in(count: int, of: int) -> bytes:
@@ -131,12 +145,13 @@ def test_page_latex_report_and_command_say_alike_which_intervals_a_test_has_move
     ("key", "value", "said"),
     [
         ("points", 0.0, "Difference in points must be at least 0.1."),
-        ("differ", 101.0, "Groups on which only one is right, % must be at most 100."),
+        ("share", 101.0, "Groups on which only one is right, % must be at most 100."),
     ],
 )
 def test_a_number_that_the_calculator_does_not_take_is_said_and_nothing_is_computed(app, key, value, said):
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
-    test.number_input(key=key).set_value(value).run()
+    field = share_field(test) if key == "share" else test.number_input(key=key)
+    test = field.set_value(value).run()
     assert not test.exception and [each.value.replace("\\", "") for each in test.error] == [said]
     assert "with 80 % power" not in text(test)
 

@@ -1855,3 +1855,8 @@ def test_alpha_and_metric_are_as_they_were_after_another_view(app, other):
     assert (test.slider(key="alpha").value, test.selectbox(key="metric").value) == (0.4, "GroupScore")
     asked = test.query_params
     assert asked["alpha"] in ("0.4", ["0.4"]) and asked["metric"] in ("GroupScore", ["GroupScore"])
+
+
+def test_a_held_out_mean_of_the_table_is_rounded_as_in_the_headline():
+    """16.65 was 16.7 in the headline and 16.6 in the table."""
+    assert debias_alpha._spread({"mean": 16.65, "std": 2.65}, 1) == "16.7 ± 2.7"

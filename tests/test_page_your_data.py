@@ -1461,7 +1461,8 @@ def test_tags_that_come_alone_are_added_to_the_file_in_view_by_one_button(app):
     assert "tags.csv looks like a table of tags: add it to the scores that it belongs to." in said_of(test)
     test = fine(button(test, r"Add it to mine\.csv").click().run())
     assert UploadStore().get("mine.csv").beside("tags")[0] == "tags.csv"
-    assert not [each for each in said_of(test) if "looks like" in each] and not taken(test)
+    assert not [each for each in said_of(test) if "looks like" in each]
+    assert taken(test) == ["**tags.csv**: tags, added to mine.csv."]  # a toast is gone before it is read
     test = fine(several(app, other__csv=[TAG_ROWS[0], "a,hall,1", "b,hall,2"]))
     fine(button(test, r"Add it to mine\.csv, in place of tags\.csv").click().run())
     assert UploadStore().get("mine.csv").beside("tags")[0] == "other.csv"
@@ -1480,6 +1481,25 @@ def test_tags_wait_for_their_scores_and_those_of_other_groups_are_one_sentence(a
         "**Not stored**: other.csv looks like a table of tags and has no row for 1 group of mine.csv; complete it, or "
         "upload the scores that it belongs to."
     ]
+
+
+def test_tags_that_were_offered_to_a_file_go_to_no_later_one_by_themselves(app):
+    """They were added to whatever was uploaded next, and the choice was gone."""
+    fine(several(app, mine__csv=score_rows()))
+    test = fine(several(app, tags__csv=TAG_ROWS))
+    field = test.file_uploader(key="scores_upload")
+    held = field._get_files_to_register()  # with their ids, as the field of a browser has them
+    field.upload("next.csv", "\n".join(LOGARITHMS).encode())
+    field._files = [*held, *field._files]
+    test = fine(field.run())
+    assert UploadStore().get("next.csv").beside("tags") is None
+    assert button(test, r"Add it to mine\.csv") and button(test, r"Add it to next\.csv")
+
+
+def test_scores_without_their_column_are_told_which_one_they_lack(app):
+    rows = ["group,image,caption", *(f"{g},{i},{j}" for g in "ab" for i in (0, 1) for j in (0, 1))]
+    test = fine(several(app, missing__csv=rows))
+    assert any("lacks the column `score`" in each for each in said_of(test)), said_of(test)
 
 
 @pytest.mark.parametrize(

@@ -160,9 +160,11 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
             st.container(key="alpha-flat").caption(unbroken(flat))
     if on_phone():  # whose slider has its sentence on the first screen
         notes.caption(unbroken(f"{levels} {flat}".strip()))
-    if on_phone() and _is_of_a_built_in_set():  # beside the verdict it took the slider's line
+    gain = _gain_here(study, metric)
+    # Beside the verdict it took the slider's line; where another way stands there, a second one would be too many.
+    if on_phone() and _is_of_a_built_in_set() and (gain or st.session_state.get("set") == FIRST_SET):
         with notes:
-            _offer_retrieval(_gain_here(study, metric))
+            _offer_retrieval(gain)
     best = study.best(metric)
     if edge := _edge_text(best.value, best.intervals):
         notes.caption(unbroken(edge))
@@ -1200,4 +1202,4 @@ def _whole_numbers(text: str) -> str:
 
 
 def _spread(row: dict, digits: int) -> str:
-    return f"{row['mean']:.{digits}f} ± {row['std']:.{digits}f}"
+    return f"{_pct(row['mean'], digits)} ± {_pct(row['std'], digits)}"

@@ -16,14 +16,16 @@ def groups_needed(n: int, differ: float) -> None:
 
     n : the groups at hand. differ : percent of them on which only one of the two is right, the field's first value.
     """
+    first = min(max(round(differ, 1), 0.1), 100.0)
     with st.expander("How many groups would I need?"):
         left, right = st.columns(2)
         own: dict[str, Any] = {"bind": None, "format": "%.1f"}
         with checked_numbers() as wrong:
             gap = number(left, "Difference in points", 0.1, 100.0, 5.0, step=0.5, key="points", **own)
             share = number(
-                right, "Groups on which only one is right, %", 0.1, 100.0, min(max(round(differ, 1), 0.1), 100.0),
-                step=1.0, key="differ", help="Starts with GroupMatch of the comparison above.", **own,
+                right, "Groups on which only one is right, %", 0.1, 100.0, first, step=1.0,
+                key=f"differ-{first}",  # of another comparison the field begins anew
+                help="Starts with GroupMatch of the comparison above.", **own,
             )  # fmt: skip
         if wrong or gap is None or share is None:
             return

@@ -257,7 +257,9 @@ def why_not_stored(file: Any, error: InputError, in_view: str) -> str:
         table = open_table(name, content)
         if _ScoreColumns.likely(table) is not None:
             return escape_markdown(f"{_looks_renamed(name, table.columns)}.")
-    return escape_markdown(f"{_looks_like_images(name)}.") if kind == _CAPTIONS else error_text(error)
+    if kind == _CAPTIONS:
+        return escape_markdown(f"{_looks_like_images(name)}; of scores it lacks the column `score`.")
+    return error_text(error)
 
 
 def is_not_read(file: Any) -> bool:
@@ -290,7 +292,7 @@ def not_scores(file: Any) -> bool:
         table = open_table(name, content)
         guess = _ScoreColumns.guessed(table, or_images=False)  # it was uploaded as scores
     if guess is None:
-        return kind == _CAPTIONS and _offer_images(file)
+        return kind == _CAPTIONS and _offer_images(file, " Of scores it lacks the column `score`.")
     if _ScoreColumns.likely(table) is not None:
         _say(_needed_said(guess, name, table))
         _read_renamed(guess, name, table, file)
@@ -328,12 +330,13 @@ def _show_wrong(file: Any) -> None:
         show_mistakes(error, file.name, file.getvalue(), "Nothing of it is stored: mend")
 
 
-def _offer_images(file: Any) -> bool:
-    """Say that an upload looks like images and captions, with a button that opens it there; true, as it said so."""
+def _offer_images(file: Any, more: str = "") -> bool:
+    """Say that an upload looks like images and captions, with a button that opens it there; true, as it said so.
+    more : a sentence behind it."""
     if public_mode.is_public():
-        _say(f"{_looks_like_images(file.name)}, which this public server does not take.")
+        _say(f"{_looks_like_images(file.name)}, which this public server does not take.{more}")
         return True
-    _say(f"{_looks_like_images(file.name)}: open “{WAY_IMAGES}”, which also reads tables in archives.")
+    _say(f"{_looks_like_images(file.name)}: open “{WAY_IMAGES}”, which also reads tables in archives.{more}")
     _open_there(file, "primary")
     return True
 

@@ -174,14 +174,17 @@ def what_beside(name: str, content: bytes) -> str:
 def _placed_beside(files: list[Any], entries: list[str]) -> set[str]:
     """Put tags and priors beside those of these entries that they are of; the ids of the files that are stored so.
 
-    Of files that came together it is kept what each was taken for, and where it is (`taken_together`)."""
+    One that was offered to other files before goes to none by itself. Of files that came together it is kept what each
+    was taken for, and where it is (`taken_together`)."""
+    seen = st.session_state.get(_REFUSED, set())
     taken = [Taken(entry.removeprefix(PREFIX), "", [entry]) for entry in entries]
     placed = set()
     for file in files if entries else ():
         content = file.getvalue()
         what = what_beside(file.name, content)
         takes = _takes(what, file.name, content) if what else []
-        fitting = [entry for entry in entries if entry in takes]
+        was_offered = file.file_id in seen and not {*takes} <= {*entries}
+        fitting = [] if was_offered else [entry for entry in entries if entry in takes]
         for entry in fitting:
             upload_store().put_beside(stored_upload(entry), what, file.name, content)
         if fitting:
@@ -454,9 +457,10 @@ def _takes(what: str, name: str, content: bytes, in_view: str = "") -> list[str]
 
 
 def add_beside(entry: str, what: str, name: str, content: bytes) -> None:
-    """Store tags or a prior beside a file. Raises InputError for one that does not fit."""
+    """Store tags or a prior beside a file, as one of `taken_together`. Raises InputError for one that does not fit."""
     _check_beside(entry, what, name, content)
     upload_store().put_beside(stored_upload(entry), what, name, content)
+    st.session_state[_TAKEN] = [Taken(name, what, [entry])]
 
 
 def remove_prior(entry: str) -> None:
