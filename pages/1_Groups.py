@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -240,9 +241,10 @@ def cards(selection: ui.Selection, evaluation: Evaluation, indices: np.ndarray, 
     else:
         least = 150 if compact else 220  # on a phone two pairs of pictures beside each other
         grid = st.grid(SMALL_CARDS_IN_A_ROW, min_column_width=least, border=True)
+    digits = max(evaluation.group(int(index)).digits for index in indices)  # one number for all of them
     for index in indices:
         with grid.cell():
-            card(selection.model, evaluation, groups[int(index)], int(index))
+            card(selection.model, evaluation, groups[int(index)], int(index), digits)
 
 
 def export_place() -> DeltaGenerator:
@@ -261,8 +263,8 @@ def export_groups(selection: ui.Selection, evaluation: Evaluation, place: DeltaG
         ui.export_section(name, table, bars, note=bars_note(evaluation.outcomes), **exports)
 
 
-def card(model: str, evaluation: Evaluation, group: Group, index: int) -> None:
-    """A group of the gallery."""
+def card(model: str, evaluation: Evaluation, group: Group, index: int, digits: int) -> None:
+    """A group of the gallery. digits : as of `margin_text`."""
     scores = {model: evaluation.group(index)}
     ui.group_card(
         group,
@@ -270,7 +272,7 @@ def card(model: str, evaluation: Evaluation, group: Group, index: int) -> None:
         "Open",
         "open",
         scores,
-        margin_text(evaluation, index),
+        margin_text(evaluation, index, digits),
     )
 
 
@@ -280,17 +282,27 @@ def headline_marks(evaluation: Evaluation, index: int) -> list[tuple[str, str]]:
     return [(evaluation.outcomes[name].kind(index), METRICS[name].label) for name in names]
 
 
-def margin_text(evaluation: Evaluation, index: int) -> str:
+def margin_text(evaluation: Evaluation, index: int, digits: int = 0) -> str:
     """A group's margin, on its card as where it is opened, and how large that is on this set.
 
-    In both places it has as many decimals as the group's matrix, from which a reader subtracts.
+    It has as many decimals as that of every other group, and as the totals beside it, from which a reader subtracts.
+    digits : the most that one in the same view takes.
     """
     margins = evaluation.matches.margin
     if evaluation.matches.tied[index]:
         return "margin 0: two matchings tie"
     smaller = 100 * float(np.mean(margins < margins[index]))
-    shown = evaluation.group(index).shown_margin
+    data = evaluation.group(index)
+    shown = f"{margins[index]:.{max(margin_decimals(margins), data.digits, digits)}f}"
+    if not float(shown):
+        shown = data.shown_margin
     return f"margin {shown}; {smaller:.0f} % of the groups have a smaller one"
+
+
+def margin_decimals(margins: np.ndarray) -> int:
+    """Decimals that give the median of a set's margins three digits."""
+    middle = float(np.median(margins))
+    return max(0, 2 - math.floor(math.log10(middle))) if middle > 0 else 2
 
 
 def what_a_margin_is(evaluation: Evaluation) -> str:
