@@ -1370,7 +1370,9 @@ def test_on_a_phone_all_six_columns_of_a_papers_table_are_in_sight_and_its_pictu
     figure = page.locator(".st-key-papers-figure").bounding_box()
     # below the three closed lists of the paper's claims, which a reader had to look for
     heads = page.evaluate(BOXES, ".st-key-claims-below summary")
-    assert len(heads) == 3 and max(box["bottom"] for box in heads) < figure["y"] < 610  # below what the paper says
+    assert (
+        len(heads) == 3 and max(box["bottom"] for box in heads) < figure["y"] < 610
+    )  # below what the paper says
     assert page.get_by_text("Test-time matching raises GroupMatch on").bounding_box()["y"] > figure["y"]
 
 
