@@ -377,8 +377,8 @@ def _draw_own(table: pd.DataFrame, metric: str) -> None:
     if own.empty or others.empty:
         return
     chances = table[table["kind"].eq("chance")]["value"]
-    marks = [[_mark(row) for row in rows.to_dict("records")] for rows in (others, own)]
-    figure = plots._standing_figure(*marks, chances.min() if chances.size else None)
+    theirs, mine = ([_mark(row) for row in rows.to_dict("records")] for rows in (others, own))
+    figure = plots._standing_figure(theirs, mine, chances.min() if chances.size else None)
     interval = " with its 95 % interval" if own["low"].ne("").any() else ""
     alt = (
         f"{_label(metric)} in percent: yours{interval} among the "
