@@ -946,10 +946,11 @@ with ui.show_errors():
     chosen, way = table_html.TableChoice("", ""), None
     if paper != YOURS:
         with st.container(horizontal=True, vertical_alignment="center", key="table-and-paper"):
-            if is_first := paper in table_html.PAPERS and on_phone():
-                paper_link(table_html.PAPERS[paper])
+            short = table_html.PAPERS.get(paper, "")
+            if short and on_phone():  # there what the paper says comes first
+                paper_link(short)
             chosen = choose_table(paper)
-            if paper in table_html.PAPERS and not is_first:
-                paper_link(table_html.PAPERS[paper])
+            if short and not on_phone():
+                paper_link(short)
             way = st.container(width="content") if chosen.key in papers.TABLES else None
     page(paper, way)

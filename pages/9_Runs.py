@@ -716,6 +716,17 @@ def _ticked(ids: Sequence[str], chosen: Sequence[str]) -> list[str]:
 _OF_CONTROLS = "Controls are several trainings and are compared with no run."
 
 
+def _told_of_ticks(
+    sweeps: Sequence[SeedGroup], chosen: Sequence[SeedGroup], results: Sequence[SeedGroup]
+) -> str:
+    """What the next tick does, and of controls that they are compared with no run: before they are ticked, too.
+    results : those of the chosen ones that are no controls."""
+    is_told = len(results) > 1 or len(results) == len(chosen)
+    line = _what_to_tick(len(results), len(sweeps)) if is_told else ""
+    has_controls = any(map(is_controls, sweeps if len(results) < 2 else chosen))
+    return f"{line} {_OF_CONTROLS}".lstrip() if has_controls else line
+
+
 def _what_to_tick(count: int, of: int) -> str:
     """What the next tick does."""
     if not count:
@@ -1723,10 +1734,7 @@ def page() -> None:
     with cards:
         newest_cards(frame, sweeps, [sweep.id for sweep in chosen])
     results = [sweep for sweep in chosen if not is_controls(sweep)]
-    is_told = len(results) > 1 or len(results) == len(chosen)
-    line = _what_to_tick(len(results), len(frame)) if is_told else ""
-    if any(map(is_controls, sweeps if len(results) < 2 else chosen)):  # said before they are ticked, too
-        line = f"{line} {_OF_CONTROLS}".lstrip()
+    line = _told_of_ticks(sweeps, chosen, results)
     is_covered = on_phone() and len(chosen) == 1  # by the bar of actions, which says it then
     if line and not is_covered:  # after the cards, which would push it down
         st.caption(line)

@@ -182,3 +182,13 @@ def test_a_share_is_written_with_a_space_before_its_sign_everywhere_in_the_app()
         if re.search(r":\.\d%}", line)
     ]
     assert found == []
+
+
+def test_every_block_of_the_style_is_closed_once():
+    """A brace too many made the browser leave out the next block, all of Debias' rules for a laptop."""
+    style = re.sub(r'/\*.*?\*/|"[^"]*"', "", (ROOT / ".streamlit/style.css").read_text(), flags=re.DOTALL)
+    depth = 0
+    for brace in re.findall("[{}]", style):
+        depth += 1 if brace == "{" else -1
+        assert depth >= 0
+    assert depth == 0

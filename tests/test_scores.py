@@ -605,14 +605,6 @@ BAD_NPY = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_NPY)
-def test_a_bad_npy_is_one_sentence(case):
-    content, sentence = BAD_NPY[case]
-    with pytest.raises(InputError, match=sentence) as caught:
-        read_text(content, "scores.npy")
-    assert "\n" not in str(caught.value)
-
-
 def test_an_npy_is_no_file_of_embeddings():
     with pytest.raises(InputError, match="is one array; embeddings are two in an NPZ"):
         read_embeddings("e.npy", "2x2", npy(np.ones((8, 16))))
@@ -653,11 +645,14 @@ BAD_NPZ = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_NPZ)
-def test_a_bad_npz_is_one_sentence(case):
-    content, sentence = BAD_NPZ[case]
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [*(("scores.npy", case) for case in BAD_NPY), *(("scores.npz", case) for case in BAD_NPZ)],
+)
+def test_a_bad_file_of_arrays_is_one_sentence(name, case):
+    content, sentence = {"scores.npy": BAD_NPY, "scores.npz": BAD_NPZ}[name][case]
     with pytest.raises(InputError, match=sentence) as caught:
-        read_text(content, "scores.npz")
+        read_text(content, name)
     assert "\n" not in str(caught.value)
 
 

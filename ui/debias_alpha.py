@@ -162,7 +162,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         notes.caption(unbroken(f"{levels} {flat}".strip()))
     gain = _gain_here(study, metric)
     # Beside the verdict it took the slider's line; where another way stands there, a second one would be too many.
-    if on_phone() and _is_of_a_built_in_set() and (gain or st.session_state.get("set") == FIRST_SET):
+    if on_phone() and _is_of_a_built_in_set() and _is_only_way(gain):
         with notes:
             _offer_retrieval(gain)
     best = study.best(metric)
@@ -722,6 +722,11 @@ def _offer_gain() -> None:
         switch_page(PAGE, {"set": FIRST_SET, "model": CAPTIONER, "alpha": 0.0})
 
 
+def _is_only_way(here: float) -> bool:
+    """Whether `_offer_gain` offers nothing beside the way to retrieval. here : what alpha gains on these groups."""
+    return bool(here) or st.session_state.get("set") == FIRST_SET
+
+
 def _is_of_a_built_in_set() -> bool:
     """Whether the groups and their scores are of the product's own, not of somebody's file or benchmark: what another
     built-in set gains says nothing about those."""
@@ -738,8 +743,7 @@ def _offer_retrieval(here: float) -> None:
     gain = stored["from_validation"]["gain"]["difference"]
     if here >= gain:
         return
-    is_alone = bool(here) or st.session_state.get("set") == FIRST_SET
-    unit = " of R@1" * is_alone  # for which there is no room beside `_offer_gain`
+    unit = " of R@1" * _is_only_way(here)  # for which there is no room beside `_offer_gain`
     label = f"Where alpha helps{' more' * bool(here)}: retrieval, {_signed(gain)} points{unit}"
     page_button(
         label,
