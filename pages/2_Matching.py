@@ -132,7 +132,7 @@ def overview(evaluation: Evaluation, name: str, groups: GroupSet) -> go.Figure:
             bars = ui.cached_on(evaluation, f"bars of {name}", lambda: figures.bars_figure(data, 280))
             text = "All group metrics as bars with intervals and chance levels; the cards say the same."
             ui.chart(bars, text, "metrics")
-            st.caption(bars_note(data.metrics))
+            st.caption(bars_note(data.metrics, evaluation.metrics))
             with st.container(
                 key="which-interval"
             ):  # of the cards, which a phone has folded: their help says it, too
@@ -203,7 +203,7 @@ def thresholds(
             partial(groups_table, model, evaluation),
             {"metrics": bars, **marked},
             table_label="Groups (CSV)",
-            note={"metrics": bars_note(evaluation.outcomes), **dict.fromkeys(marked, note)},
+            note={"metrics": bars_note(evaluation.outcomes, evaluation.metrics), **dict.fromkeys(marked, note)},
             moved={"tau": tau},
             then=partial(tags_button, evaluation, name, model) if shown_tags(evaluation) else None,
             **{**exports, "command": exports["command"] + (f" --threshold {tau!r}" if tau else "")},

@@ -40,7 +40,7 @@ from ui.compared import (
     order_assumed,
     sides_of,
 )
-from ui.export import bars_note, pair_name, row_names
+from ui.export import bars_note, by_shared_where, pair_name, row_names
 from ui.formatting import _and, accuracy_cards, against_chance, anchor, interval_to_quote, p_exact
 from ui.groups_needed import groups_needed
 from ui.history import page_is_drawn_again
@@ -335,7 +335,8 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], notes: str)
         for name in data.metrics
     )
     ui.chart(figure, f"Bars of {first} and {second} at every metric. {values}.", "compare-models")
-    st.caption(escape_markdown(f"Thin lines: 95 % intervals. {notes}"))
+    how = by_shared_where([of.metrics[name] for of in (a, b) for name in data.metrics])
+    st.caption(escape_markdown(f"Thin lines: 95 % intervals{how}. {notes}"))
     return figure
 
 
@@ -915,7 +916,7 @@ def exports(found: Compared, other: str) -> dict[str, Any]:
     names = " and ".join(name.removeprefix(PREFIX) for name in (model, other))
     on = set_of(found.selection)
     title = f"{names}{f' on {on}' if on else ''}, {counted(len(found.first.ids), 'group')}"
-    given |= {"title": title, "note": (note := bars_note(found.first.outcomes))}
+    given |= {"title": title, "note": (note := bars_note(found.first.outcomes, found.first.metrics, found.second.metrics))}
     if found.is_in_order:  # which the command does for two files
         both = is_upload(model) and is_upload(other)
         command = f"{given['command']} --by-order" if both else ""

@@ -25,6 +25,7 @@ from core.figures import TTMData, bars_data, margins_data
 from core.figures.svg import bars_svg, margins_svg
 from core.groups import Group, GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
+from core.metrics.statistics import Clusters
 from core.ttm.records import _seed_change
 
 EVIL = "<img src=x onerror=alert(1)></script><script>alert(2)</script>&\"'"
@@ -407,3 +408,13 @@ def test_a_report_begins_with_what_its_tests_say(toy_groups):
     curves = {"": TTMData.unmeasured(2, 2, 3)}
     run = report_html([model("clip, before", 2), model("clip, after", 12)], curves=curves)
     assert "GroupMatch rises by more than chance explains: +83.3 points (95 % interval" in run
+
+
+def test_the_table_beside_a_chart_has_the_interval_that_the_chart_draws(toy_groups):
+    """The chart draws the interval to quote, by caption where groups share one; the table had the other one alone."""
+    clusters = Clusters("caption", np.repeat([0, 1], 3))
+    scores = np.random.default_rng(0).normal(size=(6, 2, 2))
+    found = Evaluation.of(scores, toy_groups.truth, toy_groups.ids, clusters=clusters)
+    c = found.metrics["group_match"].clustered
+    words = " ".join(parsed(report_html([ReportSection("me", toy_groups, found, "mine/toy", "test")])).words)
+    assert f"by caption [{c.low:.2f}, {c.high:.2f}]" in " ".join(words.split()) and "charts draw it" in words

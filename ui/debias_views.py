@@ -197,7 +197,7 @@ def blind_view(selection: Selection) -> None:
     figure = plots.paired_bars_figure(data)
     chart(figure, f"Metrics of the text-only and of the selected model; {values}.", "blind-bars")
     st.caption(
-        f"Percent. {bars_note(data.metrics)} With several images in a group a "
+        f"Percent. {bars_note(data.metrics, *rows.values())} With several images in a group a "
         "text-only model can only get single images right: every other comparison is a tie."
     )
     export_section(
@@ -209,7 +209,7 @@ def blind_view(selection: Selection) -> None:
         groups=selection.groups,
         papers=("VGPT",),
         title=selection.description,
-        note=bars_note(data.metrics),
+        note=bars_note(data.metrics, *rows.values()),
     )
 
 

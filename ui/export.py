@@ -27,6 +27,7 @@ from core.exchange.uploads import TAGS
 from core.figures.text import escape_markdown, label_and_meaning
 from core.groups import GroupSet
 from core.metrics.group_metrics import METRICS
+from ui.formatting import by_shared
 from ui.navigation import PAGES
 from ui.selection import benchmark_of, shown_selection
 from ui.uploads import PREFIX, is_upload, stored_upload, upload_store
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from core.metrics.evaluation import Evaluation
+    from core.metrics.statistics import Estimate
     from ui.selection import Selection
 
 MARGIN_NOTE = "Margin: how far the total of the model's matching leads the next best one's."
@@ -51,13 +53,23 @@ _FIGURES = {  # by ending: type, icon
 OWN = "Crossmatch"  # the key of its own entry in `CITATIONS`
 
 
-def bars_note(names: Iterable[str]) -> str:
+def bars_note(names: Iterable[str], *rows: Mapping[str, Estimate]) -> str:
     """How bars of these metrics are read, said below them on a page and in the figure that is exported: in short what
-    the note of a LaTeX table says."""
+    the note of a LaTeX table says. rows : what is drawn, a row of bars each."""
+    names = list(names)
     shares = [METRICS[name].label for name in names if METRICS[name].share]
     dependent = f"; {', '.join(shares)}: of dependent answers" if shares else ""
-    intervals = f"Thin lines: 95 % intervals (Clopper-Pearson{dependent})."
-    return f"{intervals} Dotted lines: chance levels."
+    how = by_shared_where([row[name] for row in rows for name in names]) or f" (Clopper-Pearson{dependent})"
+    return f"Thin lines: 95 % intervals{how}. Dotted lines: chance levels."
+
+
+def by_shared_where(drawn: Sequence[Estimate]) -> str:
+    """` by shared caption`, with “where groups share one” if some rows have no such groups; "" where none has."""
+    kinds = dict.fromkeys(e.clustered.by for e in drawn if e.clustered is not None)
+    if not any(map(by_shared, drawn)):
+        return ""
+    some = "" if all(e.clustered is not None for e in drawn) else ", where groups share one"
+    return f" by shared {' or '.join(kinds)}{some}"
 
 
 def chart(

@@ -523,7 +523,7 @@ def _source_line(section: ReportSection) -> str:
 def _metric_table(found: Evaluation) -> str:
     rows = "".join(
         f"<tr><th>{escape(label_and_meaning(name)[0])}</th><td>{_pct(e.value, 2)}</td>"
-        f'<td class="num">[{_pct(e.low, 2)}, {_pct(e.high, 2)}]</td>'
+        f'<td class="num">[{_pct(e.low, 2)}, {_pct(e.high, 2)}]{_by_shared(e)}</td>'
         f"<td>{_pct(e.chance, 2)}</td><td>{tie_count(e.ties)}</td><td>{escape(label_and_meaning(name)[1])}</td></tr>"
         for name, e in found.metrics.items()
     )
@@ -531,6 +531,15 @@ def _metric_table(found: Evaluation) -> str:
         "<tr><th>Metric</th><th>%</th><th>95 % interval</th><th>Chance</th><th>Ties</th><th>Meaning</th></tr>"
     )
     return f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
+
+
+def _by_shared(found: Estimate) -> str:
+    """The interval once more where groups hang together: the one to quote, which the chart draws."""
+    c = found.clustered
+    if c is None:
+        return ""
+    ends = f"[{_pct(c.low, 2)}, {_pct(c.high, 2)}]"
+    return f'<br><span class="quiet">by {escape(c.by)} {ends}{c.dominated}</span>'
 
 
 def _slices(found: Evaluation) -> str:
@@ -670,8 +679,9 @@ def _source(groups: GroupSet) -> str:
 
 def _how_to_read() -> str:
     return """<section><h2>How to read this</h2><p>Percentages over groups, each with its 95 % interval
-(Clopper-Pearson) and the level that random scores reach (in a chart: thin whiskers, dashed mark). A tie counts as wrong
-and is counted.
+(Clopper-Pearson) and the level that random scores reach (in a chart: thin whiskers, dashed mark). Where groups share an
+image or a caption, a second interval counts those that share one as one: quote that one; charts draw it. A tie counts as
+wrong and is counted.
 GroupMatch asks for less than GroupScore, and its chance level is higher: of two images and two captions 50 % against
 17 %.</p><p>In the drawing of a group a line joins an image with the caption that the model matches it with: blue and
 solid where that is right, orange and dashed where it is wrong. Thin, grey and dotted: the true caption, where the model

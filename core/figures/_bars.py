@@ -32,12 +32,17 @@ class BarsData(NamedTuple):
 
 
 def bars_data(rows: Mapping[str, Mapping[str, Estimate]], metrics: Sequence[str]) -> BarsData:
-    """Estimates by row (a set, a model, a slice) and metric, for `bars_figure`; the metrics in their table's order."""
+    """Estimates by row (a set, a model, a slice) and metric, for `bars_figure`; the metrics in their table's order. Each
+    interval is the one to quote, as on a card (`Estimate.bounds`)."""
     known = {**METRICS, **GLOBAL}
     metrics = sorted(dict.fromkeys(metrics), key=list(known).index)
     # (metrics, rows, 5); ties that nobody counted are NaN
-    table = np.array([[rows[row][name][:5] for row in rows] for name in metrics], dtype=np.float64)
+    table = np.array([[_numbers(rows[row][name]) for row in rows] for name in metrics], dtype=np.float64)
     return BarsData(list(rows), list(metrics), *np.moveaxis(table, -1, 0))
+
+
+def _numbers(found: Estimate) -> tuple[float | None, ...]:
+    return found.value, *found.bounds, found.chance, found.ties
 
 
 def bars_figure(data: BarsData, height: int = 340) -> go.Figure:
