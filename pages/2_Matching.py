@@ -14,7 +14,7 @@ import ui
 from core import figures
 from core.base import public_mode
 from core.base.errors import InputError
-from core.base.text import _pct
+from core.base.text import _pct, counted
 from core.figures.text import _unbroken, escape_markdown
 from core.ladder.ladder import SETS
 from core.metrics import group_filters, statistics
@@ -76,22 +76,32 @@ def upload(selection: ui.Selection) -> None:
 
 
 def headline(evaluation: Evaluation, benchmark: str) -> None:
-    """What can be told from chance, and what the two metrics disagree about; of a set that the ladder has, the way to
-    it."""
-    match, score = _right(evaluation)
-    gained = int((match & ~score).sum())
+    """What the two metrics disagree about, which is the page's question, and what can be told from chance; of a set
+    that the ladder has, the way to it."""
     with st.container(gap="xsmall", key="headline"):
-        with st.container(horizontal=True, horizontal_alignment="distribute", key="chance-and-links"):
-            st.markdown(against_chance(evaluation.metrics, bold=True), width="content")
+        with st.container(horizontal=True, horizontal_alignment="distribute", key="answer-and-links"):
+            st.markdown(f"**{disagreement(evaluation)}**", width="content")
             with st.container(width="content"):  # beside it: the figure stays on a laptop's first screen
                 contents_line([MARGINS, *([BY_TAG] if shown_tags(evaluation) else [])])
-        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-            st.markdown(
-                f"{gained} of {len(match)} groups are matched correctly although GroupScore counts them as wrong.",
-                width="content",
-            )
+        with st.container(horizontal=True, vertical_alignment="center", key="chance-and-ladder"):
+            st.markdown(against_chance(evaluation.metrics, small=True))
             if benchmark in SETS:
                 ui.page_button(ladder.TITLE, ladder.PAGE, {}, icon=":material/stairs:")
+
+
+def disagreement(evaluation: Evaluation) -> str:
+    """How many groups GroupMatch alone has right, in a sentence that reads well of none and of one, too."""
+    match, score = _right(evaluation)
+    gained = int((match & ~score).sum())
+    if gained:
+        are, them = ("are", "them") if gained > 1 else ("is", "it")
+        return (
+            f"{gained} of {counted(len(match), 'group')} {are} matched correctly although GroupScore counts {them} as "
+            "wrong."
+        )
+    if (match == score).all():
+        return "GroupScore and GroupMatch agree on every group."
+    return "No group that GroupScore counts as wrong is matched correctly."
 
 
 def _right(evaluation: Evaluation) -> tuple[np.ndarray, np.ndarray]:

@@ -143,11 +143,11 @@ def of_groups(found: Mapping[str, Estimate]) -> dict[str, Estimate]:
     return {name: own[name] for name in Metric.same(own)}
 
 
-def against_chance(found: Mapping[str, Estimate], bold: bool = False) -> str:
+def against_chance(found: Mapping[str, Estimate], small: bool = False) -> str:
     """In a sentence by which metrics scores are better than chance, by their 95 % intervals: by cluster, where groups
     hang together. Of several metrics it says that no interval is corrected for the others.
 
-    bold : as Markdown whose verdict is bold, and whose remark on the intervals is small.
+    small : as Markdown whose remark on the intervals is small.
     """
     by: dict[str, list[str]] = {}
     for name, estimate in of_groups(found).items():
@@ -157,11 +157,10 @@ def against_chance(found: Mapping[str, Estimate], bold: bool = False) -> str:
     kinds = [how for how in (_BETTER, _NEITHER, _WORSE) if how in by]
     alike = len(kinds) == 1
     verdict = " ".join(f"{how} chance by {_every(by[how]) if alike else _and(by[how])}." for how in kinds)
-    verdict = f"**{verdict}**" if bold else verdict
     if alike and len(by[kinds[0]]) == 1:
         return verdict
     remark = "Each by its own 95 % interval, uncorrected."
-    return f"{verdict} :small[{remark}]" if bold else f"{verdict} {remark}"
+    return f"{verdict} :small[{remark}]" if small else f"{verdict} {remark}"
 
 
 _BETTER, _NEITHER, _WORSE = "Better than", "Not distinguishable from", "Worse than"

@@ -83,8 +83,19 @@ def draw_group(
     metric: str | None = None,
 ) -> None:
     """Images, captions and the lines between them: the matching, or what a metric judges."""
+    st.html(group_drawing(group, data, revealed, student, metric))
+
+
+def group_drawing(
+    group: Group,
+    data: GroupData,
+    revealed: bool = True,
+    student: Sequence[int | None] | None = None,
+    metric: str | None = None,
+) -> str:
+    """What `draw_group` draws, as markup."""
     images = image_tags(group, described=revealed, data=data if metric is None else None)
-    st.html(group_html.matching_html(images, group.captions, data, revealed, student, metric))
+    return group_html.matching_html(images, group.captions, data, revealed, student, metric)
 
 
 def shades_bar(more: str = "") -> None:

@@ -13,7 +13,7 @@ from core.groups import Group
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import GROUP_MATCH, GROUP_SCORE, METRICS, GroupData
 from ui.cached import cached_on
-from ui.images import _file_card, draw_group, has_pictures
+from ui.images import _file_card, group_drawing, has_pictures
 
 TITLE = "One group that GroupMatch alone has right"
 _TRIED = 50  # groups whose sums are looked at: in a set of small margins none may add up
@@ -44,13 +44,11 @@ def _hard_to_add(data: GroupData) -> tuple[bool, int]:
 
 
 def draw_worked_group(group: Group, data: GroupData) -> None:
-    """Its pictures with the model's matching as lines, its scores, and what either metric compares; on a phone folded
-    below its title until it is asked for."""
+    """Its pictures with the model's matching as lines, beside them its scores, and below both what either metric
+    compares; on a phone folded below its title until it is asked for."""
     st.html(f'<details class="cm-fold"><summary>{TITLE}</summary></details>')
     with st.container(key="worked-group", gap="xsmall"):
         st.header(TITLE, anchor=False)
-        if has_pictures(group):
-            draw_group(group, data)
         st.html(_worked_html(group, data))
 
 
@@ -58,9 +56,9 @@ def _worked_html(group: Group, data: GroupData) -> str:
     matrix = group_html.matrix_html(data, escape(f"Scores of {group.id}: images down, captions across"))
     key = f"{group_html._matching_key(data)} ✓: the true pairs."
     judged = "".join(f"<p>{_judged(data, name)}</p>" for name in (GROUP_MATCH, GROUP_SCORE))
-    named = "" if has_pictures(group) else _file_card(group, ())
+    drawn = group_drawing(group, data) if has_pictures(group) else _file_card(group, ())
     return (
-        f'<div class="cm-worked"><div class="cm-worked-seen">{named}'
+        f'<div class="cm-worked"><div class="cm-worked-seen">{drawn}'
         f'<div>{matrix}<p class="cm-key">{key}</p></div></div>{judged}</div>'
     )
 
