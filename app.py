@@ -131,8 +131,8 @@ def numbers(evaluations: dict[str, Evaluation], model: str) -> None:
     figure = ui.cached_on(first, f"bars of {', '.join(evaluations)}", lambda: figures.bars_figure(data))
     ui.chart(figure, alt, key="home-numbers")
     st.caption(
-        f"Percent of the test groups that count as right. {bars_note(data.metrics, *rows.values())} For GroupMatch on groups of two "
-        "images and two captions that is 50 %: judge a bar by its height above the dotted line."
+        f"Percent of the test groups that count as right. {bars_note(data.metrics, *rows.values())} For GroupMatch on "
+        "groups of two images and two captions that is 50 %: judge a bar by its height above the dotted line."
     )
 
 

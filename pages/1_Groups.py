@@ -260,7 +260,9 @@ def export_groups(selection: ui.Selection, evaluation: Evaluation, place: DeltaG
         bars = {"metrics": lambda: metrics_figure(evaluation)}
         name = f"groups-{selection_name(selection)}"
         table = partial(groups_table, selection.model, evaluation)
-        ui.export_section(name, table, bars, note=bars_note(evaluation.outcomes, evaluation.metrics), **exports)
+        ui.export_section(
+            name, table, bars, note=bars_note(evaluation.outcomes, evaluation.metrics), **exports
+        )
 
 
 def card(model: str, evaluation: Evaluation, group: Group, index: int, digits: int) -> None:

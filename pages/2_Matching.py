@@ -213,7 +213,10 @@ def thresholds(
             partial(groups_table, model, evaluation),
             {"metrics": bars, **marked},
             table_label="Groups (CSV)",
-            note={"metrics": bars_note(evaluation.outcomes, evaluation.metrics), **dict.fromkeys(marked, note)},
+            note={
+                "metrics": bars_note(evaluation.outcomes, evaluation.metrics),
+                **dict.fromkeys(marked, note),
+            },
             moved={"tau": tau},
             then=partial(tags_button, evaluation, name, model) if shown_tags(evaluation) else None,
             **{**exports, "command": exports["command"] + (f" --threshold {tau!r}" if tau else "")},

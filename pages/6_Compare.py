@@ -916,7 +916,10 @@ def exports(found: Compared, other: str) -> dict[str, Any]:
     names = " and ".join(name.removeprefix(PREFIX) for name in (model, other))
     on = set_of(found.selection)
     title = f"{names}{f' on {on}' if on else ''}, {counted(len(found.first.ids), 'group')}"
-    given |= {"title": title, "note": (note := bars_note(found.first.outcomes, found.first.metrics, found.second.metrics))}
+    given |= {
+        "title": title,
+        "note": (note := bars_note(found.first.outcomes, found.first.metrics, found.second.metrics)),
+    }
     if found.is_in_order:  # which the command does for two files
         both = is_upload(model) and is_upload(other)
         command = f"{given['command']} --by-order" if both else ""

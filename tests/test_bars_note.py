@@ -22,7 +22,10 @@ def test_bars_draw_the_interval_that_cards_show_and_say_which_one_it_is():
     assert SHARED.bounds != (SHARED.low, SHARED.high)
     rows = {"a": {"group_match": SHARED}, "b": {"group_match": ALONE}}
     data = bars_data(rows, ["group_match"])
-    assert [tuple(ends) for ends in zip(data.low[0], data.high[0], strict=True)] == [SHARED.bounds, ALONE.bounds]
+    assert [tuple(ends) for ends in zip(data.low[0], data.high[0], strict=True)] == [
+        SHARED.bounds,
+        ALONE.bounds,
+    ]
     pointed_at = next(trace for trace in bars_figure(data).data if trace.type == "bar").hovertext[0]
     assert f"95 %: {SHARED.clustered.low:.1f}–{SHARED.clustered.high:.1f}" in pointed_at
     assert bars_note(["group_match"], rows["a"]).startswith("Thin lines: 95 % intervals by shared caption. ")

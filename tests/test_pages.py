@@ -699,7 +699,11 @@ def test_matching_answers_its_question_first_and_says_then_what_can_be_told_from
     [
         ([1, 1], [1, 0], "1 of 2 groups is matched correctly although GroupScore counts it as wrong."),
         ([1, 0], [1, 0], "GroupScore and GroupMatch agree on every group."),
-        ([1, 0], [1, 1], "No group that GroupScore counts as wrong is matched correctly."),  # it leads by a hair
+        (
+            [1, 0],
+            [1, 1],
+            "No group that GroupScore counts as wrong is matched correctly.",
+        ),  # it leads by a hair
     ],
 )
 def test_what_the_two_metrics_disagree_about_reads_well_of_one_group_and_of_none(match, score, said):

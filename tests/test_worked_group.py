@@ -81,7 +81,9 @@ def test_the_group_is_drawn_with_the_models_matching_as_on_groups(app, monkeypat
     )
     test = fine(app(MATCHING, set="scenes/left-right"))
     (said,) = [e.proto.body for e in test.get("html") if 'class="cm-match' in e.proto.body]
-    assert said.index("cm-match") < said.index("<table") < said.index("✗ GroupScore")  # beside it, and below both
+    assert (
+        said.index("cm-match") < said.index("<table") < said.index("✗ GroupScore")
+    )  # beside it, and below both
     assert len(drawn) == 1 and "; all right. Margin" in said  # GroupMatch has it right
     assert not worked(test).count("belongs to image")
     heads = [each.value for each in test.header]

@@ -680,8 +680,8 @@ def _source(groups: GroupSet) -> str:
 def _how_to_read() -> str:
     return """<section><h2>How to read this</h2><p>Percentages over groups, each with its 95 % interval
 (Clopper-Pearson) and the level that random scores reach (in a chart: thin whiskers, dashed mark). Where groups share an
-image or a caption, a second interval counts those that share one as one: quote that one; charts draw it. A tie counts as
-wrong and is counted.
+image or a caption, a second interval counts those that share one as one: quote that one; charts draw it. A tie counts
+as wrong and is counted.
 GroupMatch asks for less than GroupScore, and its chance level is higher: of two images and two captions 50 % against
 17 %.</p><p>In the drawing of a group a line joins an image with the caption that the model matches it with: blue and
 solid where that is right, orange and dashed where it is wrong. Thin, grey and dotted: the true caption, where the model

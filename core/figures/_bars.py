@@ -32,8 +32,8 @@ class BarsData(NamedTuple):
 
 
 def bars_data(rows: Mapping[str, Mapping[str, Estimate]], metrics: Sequence[str]) -> BarsData:
-    """Estimates by row (a set, a model, a slice) and metric, for `bars_figure`; the metrics in their table's order. Each
-    interval is the one to quote, as on a card (`Estimate.bounds`)."""
+    """Estimates by row (a set, a model, a slice) and metric, for `bars_figure`; the metrics in their table's order.
+    Each interval is the one to quote, as on a card (`Estimate.bounds`)."""
     known = {**METRICS, **GLOBAL}
     metrics = sorted(dict.fromkeys(metrics), key=list(known).index)
     # (metrics, rows, 5); ties that nobody counted are NaN
