@@ -23,7 +23,9 @@ LEAD = "The model matches every group, trains on the matchings it is most sure o
 WITHOUT_SET = {"run"}  # in the address of the form, which “New run” on Runs opens, it chooses no set
 EXAMPLE_SET = "left-right"  # what the run that ships is of, which may be another set than the selected one
 OPENED = "What a run does while it works, and what it changed."
-LIVE = f"{OPENED} It continues when you close this page."
+LIVE = (
+    "A run at work continues when you close this page."  # one line on a phone, as the other: no button moves
+)
 SEEDS = (
     "The same run with other random numbers, to see how much chance decides. Each seed is a run of its own; the result "
     "is their mean and standard deviation."
@@ -104,7 +106,8 @@ def start_buttons(
     if blocked:
         st.caption(escape_markdown(f"To start, change the settings: {' '.join(run.wrong)}"))
         return
-    small_print.caption(f"{_what_time_goes_by(seconds, source)}  \n{escape_markdown(forecast)}")
+    lines = (_what_time_goes_by(seconds, source), escape_markdown(forecast))
+    small_print.caption("  \n".join(filter(None, lines)))
     if start_one:
         with st.spinner("Starting the run …"):
             runs.open_run(start(store, run.title, run.job).id)
@@ -121,12 +124,10 @@ def _what_time_goes_by(seconds: float | None, source: str) -> str:
         return (
             "No time estimate: there is no earlier run to go by (`crossmatch doctor --rehearse` makes one)."
         )
-    known = (
-        "a guess until a run has finished here"
-        if source == "a rough estimate"
-        else f"going by {source if source.startswith('a rehearsal') else f'runs of {source}'}"
-    )
-    return f"The time is that of a machine that does little else; {known}."
+    if source == "a rough estimate":
+        return "The time is a guess until a run has finished here."
+    known = source if source.startswith("a rehearsal") else f"runs of {source}"
+    return f"The time goes by {known}, on a machine that does little else."
 
 
 def what_happens(run: ttm_form.PlannedRun, seconds: float | None) -> str:
@@ -223,7 +224,7 @@ def first_groups() -> int:
 
 
 def what_is_opened(shown_runs: list[Run]) -> str:
-    """The line below the title: of runs at work also that they go on."""
+    """The line below the title: of runs at work that they go on."""
     return LIVE if any(run.live for run in shown_runs) else OPENED
 
 

@@ -87,12 +87,9 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     # It gave -6 to +14 as a forecast, and a line below, of measured runs, +7.5 to +18.3.
     lines = [each.value.replace("\\", "") for each in test.caption]
     assert "Chosen for the built-in sets and builtin/clip" in lines  # “builtin” told nothing
-    (beside,) = [
-        line
-        for line in lines
-        if "What such runs changed was measured on this very set: the figure shows it." in line
-    ]
-    assert "forecast" not in beside and "Forecast from" not in plain(test)
+    assert "Forecast from" not in plain(test)
+    beside = next(line for line in lines if line.startswith("The time "))
+    assert beside.count(".") == 1  # three sentences in grey around Start said three things
     (fold,) = [each for each in test.expander if each.label == "What this run would train on"]
     assert not any("forecast" in each.value for each in fold.caption)  # one expectation of a run
     assert any(each.label.startswith("Where it helps and where it harms") for each in test.expander)
@@ -303,7 +300,7 @@ def test_four_seeds_are_one_action(app, started):
 def test_how_long_the_seeds_take_stands_beside_the_button_that_starts_them(app):
     test = app(TTM, set=SET, T="2")
     captions = [caption.value for caption in test.caption]
-    one = next(c for c in captions if "a machine that does little else" in c)
+    one = next(c for c in captions if c.startswith("The time "))
     several = next(c for c in captions if c.endswith(" for 4 seeds."))
     assert "seeds" not in one.partition("  \n")[0]  # the open popover covers this line
     fine(test.number_input(key="seeds").set_value(8).run())
@@ -400,6 +397,11 @@ def test_beside_a_file_of_scores_the_embeddings_that_are_here_are_offered_the_li
         "Adapt the embeddings mine-features.npz",
         "Adapt the embeddings other.npz",
     ]
+    shown = [
+        getattr(each, "value", None) or each.label for each in test.main if each.type in ("info", "button")
+    ]
+    said = next(i for i, each in enumerate(shown) if "holds scores alone" in each.replace("\\", ""))
+    assert shown[said + 1] == labels[0]  # they stood above the line that explains them
     test = fine(button(test, labels[0]).click().run())
     assert test.selectbox(key="set").value == "upload/mine-features.npz" and button(test, "Start the run")
 

@@ -177,9 +177,14 @@ def _parameters(state: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value if isinstance(value, list) else str(value) for key, value in said.items()}
 
 
-def offer_nearest(line: str, label: str, page: str, state: Mapping[str, Any]) -> None:
-    """Say in one line why this view cannot use the selection, with a button to the nearest that can."""
+def offer_nearest(
+    line: str, label: str, page: str, state: Mapping[str, Any], nearer: Callable[[], None] | None = None
+) -> None:
+    """Say in one line why this view cannot use the selection, with a button to the nearest that can. nearer : draws the
+    ways to what is nearer still, between the two."""
     st.info(escape_markdown(line), icon=":material/swap_horiz:")
+    if nearer is not None:
+        nearer()
     page_button(label, page, state, icon=":material/arrow_forward:")
 
 

@@ -146,7 +146,7 @@ def _figure_and_words(
     seeds = [int(steps[0]["seed"]) for steps in runs]
     said = f"{_measured_line(values, before)}{_by_seed_line(seeds, values[:, -1], shipped)}{_memorised_line(runs)}"
     with st.container(border=True, key="measured-runs"):
-        left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
+        left, right = st.columns([3, 2], gap="medium")
         with left:
             data = plots.spread_data(summary(runs), iterations)
             chart(plots.ttm_metrics_figure(data, _HEIGHT), said, "measured-metrics")
@@ -156,11 +156,11 @@ def _figure_and_words(
                 f"model, the preset builtin and {iterations} iterations"
             )
             st.markdown(true_minus(said))
-            several = "Means over seeds, bands: one standard deviation. " if len(runs) > 1 else ""
-            st.caption(
-                f"{of_all()} No label was used for training; the last iteration is the result. {several}Dotted: chance."
-                f"{exact_differences_once('example')}"
-            )
+        several = "Means over seeds, bands: one standard deviation. " if len(runs) > 1 else ""
+        st.caption(  # below both: beside the curves it was higher than they are
+            f"{of_all()} No label was used for training; the last iteration is the result. {several}Dotted: chance."
+            f"{exact_differences_once('example')}"
+        )
 
 
 def _measured_line(values: np.ndarray, before: Estimate) -> str:
@@ -226,7 +226,7 @@ def _of_another(benchmark: str | None, model: str) -> None:
     """The curves of the run that ships, and what they say."""
     title, steps = _shipped()
     with st.container(border=True):
-        left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
+        left, right = st.columns([3, 2], gap="medium")
         with left:
             data = plots.ttm_data(steps, steps[-1]["iteration"])
             chart(plots.ttm_metrics_figure(data, _HEIGHT), _line(steps), "example-metrics")

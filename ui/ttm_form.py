@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import floor
 from os.path import commonprefix
 from typing import Any, NamedTuple
@@ -96,10 +97,9 @@ def adaptation_input(selection: Selection, place: Any) -> AdaptationInput | None
         what = "embeddings" if is_public() else "scores"
         line = f"Test-time matching trains a model; {selection.file.removeprefix(PREFIX)} holds {what} alone."
         line += " On this server only built-in models are adapted." if is_public() else ""
-        if not is_public():
-            _offer_embeddings(selection.file)
         state = {"set": last_benchmark(), "model": next(iter(builtin_models()), None)}
-        offer_nearest(line, f"Adapt {state['model']} on {state['set']}", THIS_PAGE, state)
+        nearer = None if is_public() else partial(_offer_embeddings, selection.file)
+        offer_nearest(line, f"Adapt {state['model']} on {state['set']}", THIS_PAGE, state, nearer)
         return None
     if not is_public():
         _embeddings_field(place)

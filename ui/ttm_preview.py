@@ -20,12 +20,12 @@ from ui.selection import Selection
 
 
 def forecast_line(job: AdaptationRun, selection: Selection, is_measured: bool) -> str:
-    """What the run is likely to change, before it is started. Where the page shows what such runs on this set did
-    (is_measured), those are the one expectation, before the run and after it."""
+    """What the run is likely to change, before it is started; "" where the page shows what such runs on this set did
+    (is_measured): those are the one expectation, before the run and after it."""
     found = Forecast.of(job, lambda model: evaluate(selection, model).scores)
     if not is_measured or isnan(found.gain):  # or with other settings than those that were measured
         return true_minus(found._replace(runs=0).sentence() if is_measured else found.sentence())
-    return "What such runs changed was measured on this very set: the figure shows it."
+    return ""
 
 
 def unreached_line(job: AdaptationRun, evaluation: Evaluation) -> str:
