@@ -32,6 +32,7 @@ from ui.group_table import PER_PAGE as ROWS
 from ui.images import has_captions, has_pictures, shades_key
 from ui.misplaced import WAY_IMAGES
 from ui.notable_groups import notable_groups
+from ui.tag_meanings import shown_tag, tag_meanings
 from ui.text_only import text_only_section
 from ui.uploads import PREFIX
 from ui.views import came_back_to
@@ -438,17 +439,18 @@ def about(selection: ui.Selection, evaluation: Evaluation, group: Group, index: 
         st.caption(
             "The data give no ground truth: image A is assumed to belong to caption 1, image B to caption 2, and so on."
         )
-    tags = [f"{name.replace('_', ' ')}: {value}" for name, value in group.tags.items()]
+    tags = [f"{shown_tag(name)}: {value}" for name, value in group.tags.items()]
     if revealed:  # else it would say before the student does how sure the model is
         tags = [margin_text(evaluation, index), *tags]
-    st.caption(escape_markdown(" · ".join(tags)))
+    st.caption(escape_markdown(" · ".join(tags)), help=tag_meanings(selection.groups, group.tags))
     if not revealed:
         return
     other = ui.another_model(selection)
-    label = f"Compare with {(other or 'another model').removeprefix(PREFIX)}"
+    what = "another file or model" if selection.is_file else "another model"
     ui.page_button(
-        label, "pages/6_Compare.py", {"group": group.id, "other": other},
-        icon=":material/compare:", help="This group under both models side by side, on the page Compare.",
+        f"Compare with {(other or what).removeprefix(PREFIX)}", "pages/6_Compare.py",
+        {"group": group.id, "other": other}, icon=":material/compare:",
+        help="This group under both side by side, on the page Compare.",
     )  # fmt: skip
 
 

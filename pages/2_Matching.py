@@ -26,6 +26,7 @@ from ui import ladder
 from ui.export import MARGIN_NOTE, bars_note, csv_button, groups_table, row_names, selection_name, tags_table
 from ui.formatting import against_chance, anchor, by_shared, contents_line, say_interval_to_quote
 from ui.selection import last_benchmark
+from ui.tag_meanings import tag_meanings
 from ui.uploads import FORMATS, new_upload, show_left_out, stored_upload
 from ui.visitor import on_phone
 from ui.worked_group import draw_worked_group, worked_example
@@ -484,8 +485,9 @@ def tags_button(evaluation: Evaluation, name: str, model: str) -> None:
     csv_button("By tag (CSV)", table, f"{name}-by-tag")
 
 
-def slices(evaluation: Evaluation) -> None:
-    """The main metrics, or all, for every value of a tag; a click on a row opens its groups."""
+def slices(evaluation: Evaluation, groups: GroupSet) -> None:
+    """The main metrics, or all, for every value of a tag; a click on a row opens its groups. groups : what the tags say
+    is known of those of a built-in set."""
     names = shown_tags(evaluation)
     if not names:
         return
@@ -494,7 +496,8 @@ def slices(evaluation: Evaluation) -> None:
         st.session_state.pop("by", None)
     first = names.index(first_tag(evaluation, names))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        tag = st.selectbox("Tag", names, first, key="by", bind="query-params", width=320)
+        said = tag_meanings(groups, names)
+        tag = st.selectbox("Tag", names, first, key="by", bind="query-params", width=320, help=said)
         every = shows_every_metric(evaluation)
     table, columns = slices_table(evaluation, tag, every)
     table, constants = without_constants(table)
@@ -616,7 +619,7 @@ def page(selection: ui.Selection) -> None:
     bars = overview(evaluation, name, selection.selected_groups)
     exports = ui.evaluation_exports(selection, {selection.model: evaluation}, by=tag_in_sight(evaluation))
     thresholds(evaluation, bars, f"matching-{selection_name(selection)}", selection.model, exports)
-    slices(evaluation)
+    slices(evaluation, selection.groups)
     if on_phone():  # the margins are the page's main point
         with st.container(key="cards-last"):
             cards(evaluation)

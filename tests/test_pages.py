@@ -24,7 +24,7 @@ from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
 import ui
-from core import figures
+from core import datasets, figures
 from core.cli import app as commands
 from core.datasets import load
 from core.datasets.score_files import ScoreFile
@@ -37,6 +37,7 @@ from core.metrics.groups import METRICS
 from ui import export, selection
 from ui.group_table import group_table, table_of
 from ui.images import shades_key
+from ui.tag_meanings import tag_meanings
 
 ROOT = Path(__file__).resolve().parent.parent
 GROUPS, MATCHING = "pages/1_Groups.py", "pages/2_Matching.py"
@@ -1071,6 +1072,29 @@ def test_the_export_of_one_group_has_that_groups_numbers_and_picture(app, monkey
     )
     assert matchings.startswith("crossmatch export matchings ") and "left-right/test/0003" in found
     assert button(test, "Compare with builtin/siglip")
+
+
+def test_what_the_tags_of_a_built_in_set_say_is_explained_where_they_stand(app):
+    """“unseen: yes · held out: colour-pair” was said of a group, and nowhere what that is."""
+    for name in (each for each in datasets.names(None) if each.startswith("scenes/")):
+        if name != "scenes/retrieval":
+            groups = load(name)
+            said = tag_meanings(groups, {tag for group in groups for tag in group.tags})
+            assert all(f"**{tag.replace('_', ' ')}**: " in said for group in groups for tag in group.tags), (
+                name
+            )
+    group = fine(app("pages/1_Groups.py", set="scenes/left-right", group="left-right/test/0003"))
+    (helped,) = (each.help for each in group.caption if "unseen: " in each.value.replace("\\", ""))
+    assert "no picture had on which the built-in models were trained" in helped
+    assert "**held out**: " in app(MATCHING, set="scenes/left-right").selectbox(key="by").help
+
+
+def test_tags_of_other_sets_are_not_explained_and_a_file_is_compared_with_a_file_or_a_model(app):
+    lines = [f"g{g},{i},{c},{int(i == c)},new" for g in range(4) for i in range(2) for c in range(2)]
+    data = "\n".join(["group,image,caption,score,kind", *lines]).encode()
+    test = fine(app("pages/1_Groups.py", set=f"upload/{UploadStore().add('own.csv', data).name}", group="g1"))
+    (about,) = (each for each in test.caption if "kind: new" in each.value.replace("\\", ""))
+    assert not about.help and button(test, "Compare with another file or model")
 
 
 def test_the_picture_of_a_group_stands_alone_with_lines_scores_and_verdicts():
