@@ -972,6 +972,9 @@ def test_on_a_phone_one_row_of_controls_stands_before_the_pictures_of_a_group_an
     field = page.locator(".st-key-group input")
     assert field.input_value() == "attribute-swap/test/0058"
     assert field.evaluate("each => each.scrollWidth <= each.clientWidth")
+    back = page.get_by_role("button", name=re.compile(r"Gallery \(\d+ of 300\)"))  # a sign alone told nobody
+    said = "e => getComputedStyle(e.querySelector('p'), '::before').content"
+    assert back.evaluate(said).startswith('"Gallery"') and back.bounding_box()["width"] >= 42
     captions = page.evaluate(BOXES, ".cm-match .cm-text")
     more = page.evaluate(BOXES, ".st-key-group-more :is(button, label)")
     below = page.locator(".stElementContainer:has(.cm-marks)").bounding_box()["y"]

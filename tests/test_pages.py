@@ -1085,7 +1085,7 @@ def test_what_the_tags_of_a_built_in_set_say_is_explained_where_they_stand(app):
             )
     group = fine(app("pages/1_Groups.py", set="scenes/left-right", group="left-right/test/0003"))
     (helped,) = (each.help for each in group.caption if "unseen: " in each.value.replace("\\", ""))
-    assert "no picture had on which the built-in models were trained" in helped
+    assert "no training picture of the built-in models had" in helped
     assert "**held out**: " in app(MATCHING, set="scenes/left-right").selectbox(key="by").help
 
 

@@ -15,7 +15,7 @@ _MEANINGS = {
     "objects": "how many objects a picture shows",
     "colours": "those that the true captions name",
     "shapes": "those that the true captions name",
-    "unseen": "yes where a caption names a combination that no picture had on which the built-in models were trained",
+    "unseen": "yes where a caption names a combination that no training picture of the built-in models had",
     "held_out": "which combination that is: colour-shape, as a cyan cube, or colour-pair, as something red beside "
     "something cyan",
 }
