@@ -113,6 +113,7 @@ _KEPT = "group-while-alpha-moves"  # in the session: set with model, metric, and
 _AT_BEST = "alpha-at-the-best"  # in the session: a set that opens at its best alpha
 _START = "alpha-at-the-start"  # in the session: where the slider stands until somebody moves it
 _FOLDED = "Its images and captions, before and after"  # what a phone opens
+_MISTAKE = "wrongly captioned image"
 _HEIGHT = 318  # of the figure: on a laptop it ends above the fold
 
 _PMI = (
@@ -154,17 +155,19 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         _curve_section(study, figure, alpha, metric, others)
         said, levels, more = _drawn(study, metric, others)
         flat = _why_flat(study, [metric, *others])
-        key = said if on_phone() else f"{said} {levels}"
+        key = said if on_phone() else f"{said} {levels}".strip()
         st.container(key="alpha-key").caption(unbroken(key), help=unbroken(more))
         if flat and not on_phone():
             st.container(key="alpha-flat").caption(unbroken(flat))
-    if on_phone():  # whose slider has its sentence on the first screen
-        notes.caption(unbroken(f"{levels} {flat}".strip()))
+    if on_phone() and (more := f"{levels} {flat}".strip()):  # its slider has its sentence on the first screen
+        notes.caption(unbroken(more))
     gain = _gain_here(study, metric)
     # Beside the verdict it took the slider's line; where another way stands there, a second one would be too many.
     if on_phone() and _is_of_a_built_in_set() and _is_only_way(gain):
         with notes:
             _offer_retrieval(gain)
+    if on_phone() and not gain and (why := _why_no_gain(study, metric)):
+        notes.caption(unbroken(why))
     best = study.best(metric)
     if edge := _edge_text(best.value, best.intervals):
         notes.caption(unbroken(edge))
@@ -198,15 +201,17 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
     reasons, and where there are no others what it gains on these."""
     found = study.verdict(metric)
     elsewhere, is_built_in = not (found.helps or found.probably), _is_of_a_built_in_set()
-    said = _headline(study, metric).replace(
-        " = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"
-    )  # no line ends there
+    p = f" ({_p_said(found.sign_p)})"  # beside the held-out value it seemed to be of that: “How sure is that?” has it
+    said = _headline(study, metric).replace(p, "")
+    said = said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # no line ends there
     st.markdown(f"**{unbroken(said)}**")
+    if elsewhere and not on_phone() and (why := _why_no_gain(study, metric)):
+        st.container(key="alpha-why").caption(unbroken(why))
     if len(study.scores) < 2:
         st.caption(unbroken(_tuned_text(study, metric)))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="alpha-reasons"):
         _reasons(study, metric)
-        if is_built_in and elsewhere:  # of a file it says nothing where it helps
+        if elsewhere:
             _offer_gain()
         if is_built_in and not on_phone():
             _offer_retrieval(_gain_here(study, metric))
@@ -226,10 +231,21 @@ def _reasons(study: AlphaStudy, metric: str) -> None:
         if len(study.scores) < 2:
             _more_reasons(study, metric)
             return
-        quote = f"{_HALVES} {study.validated(metric)._gained()}"
+        quote = f"{_HALVES} {study.validated(metric)._gained()}{_too_high(study, metric)}"
         st.markdown(unbroken("\n\n".join(filter(None, (_why_only_probably(study, metric), quote)))))
         with st.expander("More", key="how-sure-more"):
             _more_reasons(study, metric)
+
+
+def _too_high(study: AlphaStudy, metric: str) -> str:
+    """Why the number beside the slider is not the one to quote; "" where no alpha gains."""
+    if not _gains(study, metric):
+        return ""
+    best = study.best(metric)
+    return (
+        f" Not the {_pct(best.value)} % at α = {_alpha_text(best._written)}: that α was tuned on the very groups that "
+        "it is measured on, so its value is too high to quote."
+    )
 
 
 def _more_reasons(study: AlphaStudy, metric: str) -> None:
@@ -445,27 +461,26 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     was, is_now = (study.evaluation(a).outcomes[metric].value for a in (0.0, alpha))
     words = ("better", "worse") if METRICS[metric].share else ("fixed", "broken")
     better, worse = (int(moved.sum()) for moved in (is_now > was, is_now < was))
-    chosen = ""
     if alpha == study.best(metric)._written and _gains(study, metric):
-        whole, chosen = f"chosen {whole.replace('all', 'these')}", " Too high to quote."
+        whole = f"tuned {whole.replace('all', 'these')}"  # “How sure is that?” says what follows from that
     changed = f"{better} {words[0]}, {worse} {words[1]}"
-    return unbroken(f"α = {_short(alpha)}, {whole}: {changed}; {label} {value}.{chosen}")
+    return unbroken(f"α = {_short(alpha)}, {whole}: {changed}; {label} {value}.")
 
 
 def _drawn(study: AlphaStudy, metric: str, others: Sequence[str] = ()) -> tuple[str, str, str]:
-    """What the figure's band, line, star and strip are, of those that it has; the chance level of every curve that is
-    drawn; and what can be pressed, for the tip beside it. others : metrics drawn beside the chosen one."""
+    """What the figure's band, line, star and strip are, of those that it has; the chance level of the curves beside the
+    chosen one, whose own stands above; and what can be pressed, for the tip beside it. others : these metrics."""
     data = _curve_data(study, metric)
-    dotted = "dotted: chance" if figures._chance_is_on_axis(data) else "↓: below"
+    dotted = "; dotted: chance" * figures._chance_is_on_axis(data)  # else the figure has an arrow to it
     best = ""
     if figures._has_star(data):
-        best = " Star, strip: best α here."
+        best = " Star and strip: the best α here."
     elif figures._has_strip(data):
-        best = " Strip: best α here."
+        best = " Strip: the best α here."
     more = " “Curves” draws other metrics, too." * (len(data.y) > 1)
     press = f"Press the figure to move α; beside it, or near an end, for α = 0 or 1.{more}"
-    levels = ", ".join(f"{METRICS[name].label} {_pct(study._chance(name))} %" for name in (metric, *others))
-    return f"Band: 95 % interval; {dotted}.{best}", f"Chance: {levels}.", press
+    levels = ", ".join(f"{METRICS[name].label} {_pct(study._chance(name))} %" for name in others)
+    return f"Band: 95 % interval{dotted}.{best}", f"Chance of {levels}." if others else "", press
 
 
 def _why_flat(study: AlphaStudy, drawn: Sequence[str]) -> str:
@@ -580,13 +595,13 @@ def _which_sentences_win(study: AlphaStudy, metric: str) -> str:
     if leans == [-1, 1]:
         (_, wrong, rare), (_, wrong_all, rare_all) = ends
         return (
-            f"At α = 0 too common sentences win, at α = 1 too rare ones: the false caption is the rarer one as text in "
-            f"{rare} of {counted(wrong, 'mistake')}, then in {rare_all} of {wrong_all}."
+            f"At α = 0 too common sentences win, at α = 1 too rare ones: the false caption is the rarer one as text "
+            f"for {rare} of {counted(wrong, _MISTAKE)}, then for {rare_all} of {wrong_all}."
         )
     win = {-1: "too common sentences win", 0: "no clear pattern", 1: "too rare sentences win"}
     return " ".join(
-        f"At α = {alpha} {win[lean]}: the false caption is the rarer one as text in {rare} of "
-        f"{counted(wrong, 'mistake')}."
+        f"At α = {alpha} {win[lean]}: the false caption is the rarer one as text for {rare} of "
+        f"{counted(wrong, _MISTAKE)}."
         for (alpha, wrong, rare), lean in zip(ends, leans, strict=True)
     )
 
@@ -711,6 +726,24 @@ def _little_prior(study: AlphaStudy, metric: str) -> tuple[float, float] | None:
     return (texts, scores) if texts < _LITTLE * scores else None
 
 
+def _why_no_gain(study: AlphaStudy, metric: str) -> str:
+    """Of groups on which alpha is not known to help, in a sentence why; "" where nothing tells."""
+    if study._is_constant:
+        return _TIED.replace("**", "")
+    if _little_prior(study, metric):
+        return (
+            "Why: as text, the captions of a group are about equally likely. So these scores hold little language "
+            "prior that alpha could take out."
+        )
+    likelier, scenario = study.frequency.likelier, study.frequency.scenario
+    if scenario is None or likelier is None or study.verdict(metric).too_few:
+        return ""
+    pairs = f"the true caption is the likelier one as text in {_pct(likelier.value)} % of pairs"
+    if scenario == 1:
+        return f"Why: the language prior helps here, as {pairs}. Taking it out throws that away."
+    return f"Why: the language prior takes no side here, as {pairs}. Alpha breaks about as many groups as it fixes."
+
+
 def _offer_gain() -> None:
     """Where alpha is not known to help: the way to a set and a captioner with which it probably does, at the alpha that
     is best there. The slider's own would show what it loses there."""
@@ -743,7 +776,9 @@ def _offer_retrieval(here: float) -> None:
     gain = stored["from_validation"]["gain"]["difference"]
     if here >= gain:
         return
-    unit = " of R@1" * _is_only_way(here)  # for which there is no room beside `_offer_gain`
+    unit = " of R@1 (first caption right)" * _is_only_way(
+        here
+    )  # for which there is no room beside `_offer_gain`
     label = f"Where alpha helps{' more' * bool(here)}: retrieval, {_signed(gain)} points{unit}"
     page_button(
         label,
@@ -876,10 +911,9 @@ def _matrix(group: Group, data: GroupData, alpha: float, names: Sequence[str]) -
     title, corner = f"Debiased log scores at alpha {_alpha_text(alpha)}", f"α = {_alpha_text(alpha)}"
     seen: dict[str, Any] = {"pictures": row_pictures(group), "captions": group.captions}
     table = group_html.matrix_html(data, title, row_highest=True, corner=corner, **seen)
-    kinds = ((METRICS[name].label, data.kinds[name]) for name in names)
     verdicts = "".join(
-        f'<li>{plots.OUTCOME_SYMBOLS[kind]} {label}<span class="cm-hidden"> {kind}</span></li>'
-        for label, kind in kinds
+        f'<li>{group_html._named_mark(data, name)}<span class="cm-hidden"> {data._told(name)}</span></li>'
+        for name in names
     )
     # Both matrices have the same digits: with as much room for every cell, its signs included, their columns line up.
     widest = max(len(f"{score:.{data.digits}f}") for score in data.scores.ravel()) + 4

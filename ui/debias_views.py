@@ -56,6 +56,10 @@ def prior_view(inputs: DebiasInputs, groups: GroupSet) -> None:
     """log P(t) of true and false captions, and which of the two cases this is."""
     likelihoods = inputs.study.frequency
     st.header("How likely the captions are as text", anchor=False)
+    st.markdown(
+        "A captioner likes the captions on top before it has seen any image. Where true captions are no likelier than "
+        "false ones, that liking misleads it, and alpha takes it out."
+    )
     figure = alpha.frequency_figure(alpha.frequency_data(likelihoods.true, likelihoods.false))
     named, drawn = st.columns(2, gap="large")
     with named:
@@ -232,6 +236,10 @@ def _offer_solved(model: str) -> None:
 def tokens_view(model: str, groups: GroupSet) -> None:
     """Each word's log P with and without the image."""
     st.header("What does the image add to each word?", anchor=False)
+    st.markdown(
+        "Blue words became likelier because of the image, orange ones less likely. A word near 0 is as likely without "
+        "it: there the captioner only continues a sentence."
+    )
     ids = list(groups.ids)
     open_group_in_view(groups)
     bar = st.container(horizontal=True, vertical_alignment="bottom")
@@ -295,6 +303,10 @@ def punctuation_note(views: Sequence[TokenView], model: str) -> str:
 def samples_view(inputs: DebiasInputs, groups: GroupSet) -> None:
     """How many images a prior needs: on the selected groups where it is sampled from enough images, and as shipped."""
     st.header("How many images does a prior need?", anchor=False)
+    st.markdown(
+        "A captioner’s P(t) is its mean over images that show nothing of the caption, such as noise. From where its "
+        "TextScore and best alpha stay within their bars, more images change nothing."
+    )
     path = assets() / "results" / "alpha_stability.json"
     stored = json.loads(path.read_text()) if path.is_file() else None
     samples = inputs.prior.samples
@@ -386,7 +398,8 @@ def trainset_view() -> None:
     data = alpha.trainset_data(stored["rows"])
     st.markdown(
         f"**{escape_markdown(stored['model'])}** retrieves captions for images that it was trained on, from sets of "
-        "growing size (R@1 from image to text; a caption true of several images is right for each). Captions are then "
+        "growing size. R@1 is the share of images whose first caption is right; a caption may be true of several "
+        "images. Captions are then "
         "as common in the test as in training, so an unbiased model would need no debiasing: its best alpha would "
         "be 0."
     )
@@ -493,8 +506,9 @@ def retrieval_view() -> None:
     best = stored["best"]
     sizes = f"{stored['images']} images, {stored['captions']} captions, several of them true of one image"
     st.markdown(
-        f"**{escape_markdown(stored['model'])}** on {escape_markdown(stored['benchmark'])}: {sizes}. Captions of "
-        "different length and wording are compared here, so the prior matters more than within a group."
+        "Every image chooses among all captions of a set, which differ in length and wording: here the language prior "
+        "matters most. **R@1** is the share of images whose first caption is right. "
+        f"**{escape_markdown(stored['model'])}** on {escape_markdown(stored['benchmark'])}: {sizes}."
     )
     st.markdown(unbroken(_held_out_retrieval(stored)))
     r1 = best["metrics"][IMAGE_TO_TEXT]

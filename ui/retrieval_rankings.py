@@ -287,10 +287,10 @@ def _same_count(rankings: Rankings, found: RetrievalSubset, name: str, rights: S
         st.markdown(same)
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="same-count"):
-        of = f"Of the set’s {len(found.queries)} queries this one changes most, from {was[most]} to {now[most]}:"
-        st.markdown(f"{same} {of}", width="content")
+        of = f"Of the set’s {len(found.queries)} queries “{query}” changes most, from {was[most]} to {now[most]}."
+        st.markdown(f"{same} {escape_markdown(of)}", width="content")
         st.button(
-            f"Ask “{escape_markdown(query)}”", on_click=set_state, args=({"changed_query": query},),
+            "Ask for it", on_click=set_state, args=({"changed_query": query},),
             key="ask-most-changed", icon=":material/arrow_forward:",
         )  # fmt: skip
 

@@ -28,6 +28,10 @@ READING = (  # of the figure of strategies
     "how often each of two captions with exchanged attributes scores highest with its own of the two pictures "
     "(ImageScore; two coin flips are right in 25 %)."
 )
+_MAP = (
+    "mAP is mean average precision over all queries: 100 % where every right picture stands before every wrong one. "
+    "Chance is what a random order gives."
+)
 # How assets/results/cola_cost.csv was made.
 _COST_BUDGET = (
     "Measured after a shorter training than above: builtin/clip, which never read sizes or materials, 1,200 steps "
@@ -140,7 +144,7 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
     """The measured strategies beside the paper's: in one sentence, at a glance, and folded how sure that is and all
     else that was measured."""
     paper = retrieval.paper_data("CLIP")
-    st.markdown(unbroken(f"**{_result(data, measured)}**"))
+    st.markdown(unbroken(f"**{_result(data, measured)}**"), help=_MAP)
     beside = f"{_ahead_of_next(data, measured)} In the paper {_result_there(paper)}."
     is_below = on_phone()  # whose first picture would be four lines further down
     if not is_below:
@@ -172,10 +176,7 @@ def _how_sure(data: retrieval.StrategiesData, measured: Measured, notes: Notes |
             f"{measured.said}"
         )
         st.caption(unbroken(_all_behind(data, measured)))
-        st.caption(
-            "Mean average precision (mAP) of all queries: 100 % where every right picture stands before every wrong "
-            "one. In its intervals, queries for one colour and shape are one question."
-        )
+        st.caption(f"{_MAP} In its intervals, queries for one colour and shape are one question.")
         if notes is not None:
             st.caption(unbroken(notes.said), help=notes.explained)
 

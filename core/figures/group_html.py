@@ -166,7 +166,7 @@ def verdicts_html(data: GroupData, names: Iterable[str] | None = None) -> str:
 
 def _folded_verdicts_html(data: GroupData, names: Sequence[str]) -> str:
     """`verdicts_html`, on a phone folded below the verdicts alone until they are pressed (`style.css`)."""
-    marks = " ".join(_mark(data.kinds[name], METRICS[name].label) for name in names)
+    marks = " ".join(_named_mark(data, name) for name in names)
     return (
         f'<div class="cm-folded"><details class="cm-fold"><summary>{marks}</summary></details>'
         f"{verdicts_html(data, names)}</div>"
@@ -193,6 +193,16 @@ def _told_mark(data: GroupData, name: str) -> str:
     kind, told = data.kinds[name], data._told(name)
     is_part = kind == "wrong" and data.shares.get(name, 0) > 0 and told != kind
     return f'<span class="cm-mark cm-wrong">{told}</span>' if is_part else _mark(kind, told)
+
+
+def _named_mark(data: GroupData, name: str) -> str:
+    """A metric's name behind its sign, or where only some of its parts are right behind how many: `✗` beside two right
+    images of three read as none."""
+    kind, label, told = data.kinds[name], METRICS[name].label, data._told(name)
+    if kind == "right" or told == kind or not data.shares[name]:
+        return _mark(kind, label)
+    count = told.removesuffix(" right").replace(" ", "\u00a0")
+    return f'<span class="cm-mark cm-{kind}">{count} {escape(label)}</span>'
 
 
 def image_descriptions(group: Group, described: bool = True, data: GroupData | None = None) -> list[str]:

@@ -36,6 +36,10 @@ _TERMS = {
     "test-time matching": "Training a model on its own confident matchings of the test groups, again and again.",
     "SimpleMatch": "Overfitting a model to its induced matchings once, so that GroupScore can reach GroupMatch.",
     "transfer check": "Adapting on some groups and measuring the others separately: learned, or memorised?",
+    "R@1, R@k": "Recall at k: the share of queries with a right item among their first k. Of n items of which one is "
+    "right, chance gives k / n.",
+    "average precision, mAP": "How far up a query's right images stand: 100 % where every right one comes before every "
+    "wrong one. mAP is its mean over queries; chance is what a random order gives.",
     "hard distractor": "An image that has some or all words of a query, but not on one object.",
 }
 
