@@ -2602,6 +2602,17 @@ def on_its_side(chromium, server):
     context.close()
 
 
+def test_slider_and_curve_of_alpha_are_on_one_screen_of_a_phone_on_its_side(on_its_side):
+    """The curve began where the screen ended: nobody saw what moving the slider did."""
+    page = on_its_side("/Debias?set=scenes/triples&model=builtin/blip-caption")
+    page.locator(".st-key-alpha-curve .main-svg").first.wait_for()
+    settle(page)
+    top, header = (page.locator(each).bounding_box() for each in (".st-key-alpha", "[data-testid=stHeader]"))
+    curve = page.locator(".st-key-alpha-curve").bounding_box()
+    assert curve["height"] >= 180
+    assert curve["y"] + curve["height"] - top["y"] <= 390 - header["height"]
+
+
 @pytest.mark.parametrize(
     ("path", "first", "top"),
     [

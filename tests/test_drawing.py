@@ -121,6 +121,18 @@ def test_verdicts_carry_the_live_numbers():
     assert "✗ 0 of 2 right" in none.replace("✗\ufe0e", "✗")
 
 
+@pytest.mark.parametrize(("scores", "says"), [
+    ([[2, 1, 0], [0, 2, 1], [2, 0, 1]], "2\u00a0of\u00a03 IndividualMatch"),
+    ([[2, 1, 0], [0, 2, 1], [0, 1, 2]], "✓ IndividualMatch"),
+    ([[1, 2, 0], [0, 1, 2], [2, 0, 1]], "✗ IndividualMatch"),
+])  # fmt: skip
+def test_a_share_beside_a_matrix_is_said_as_its_parts(scores, says):
+    """“✗ IndividualMatch” stood beside a matrix in which 2 of 3 images are right."""
+    data = view(scores, [0, 1, 2])
+    assert f">{says}</span>" in group_html._named_mark(data, "individual_match").replace("\ufe0e", "")
+    assert group_html._named_mark(data, "text_score")[-20:].endswith(" TextScore</span>")
+
+
 def test_a_tie_that_decides_is_called_a_tie():
     outcome = Outcome(np.array([1.0, 0.0, 0.0]), np.array([False, True, False]))
     assert [outcome.kind(i) for i in range(3)] == ["right", "tie", "wrong"]

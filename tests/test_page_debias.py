@@ -409,7 +409,7 @@ def test_the_page_opens_at_the_alpha_that_its_headline_and_matrices_speak_of(app
     assert test.slider(key="alpha").value == best
     said = text(test).replace("\u00a0", " ")
     assert (
-        f"α = {best:.3f}, chosen on these " in said
+        f"α = {best:.3f}, tuned on these " in said
         and "no debiasing" not in said
         and "Beside α = 0" not in said
     )
@@ -896,9 +896,15 @@ def test_wherever_the_gain_of_the_best_alpha_stands_it_is_too_high_to_quote(app,
     best = study.best("text_score")._written
     told = debias_alpha._at_alpha(study, best, "text_score").replace("\u00a0", " ")
     value = study.evaluation(best).metrics["text_score"].value
-    assert f", chosen on these {len(study.scores)} groups: " in told
-    assert f"; TextScore {value:.1f} % (95 % interval " in told and told.endswith(" Too high to quote.")
-    assert "to quote" not in debias_alpha._at_alpha(study, 1.0, "text_score")
+    assert f", tuned on these {len(study.scores)} groups: " in told
+    assert f"; TextScore {value:.1f} % (95 % interval " in told and "to quote" not in told
+    assert "tuned" not in debias_alpha._at_alpha(study, 1.0, "text_score")
+    # “Too high to quote” stood in the slider's sentence: all about quoting is in “How sure is that?”.
+    why = debias_alpha._too_high(study, "text_score")
+    assert f"Not the {value:.1f} % at α = {best:.3f}: " in why and why.endswith("too high to quote.")
+    panel = next(each for each in app(set=FIRST).get("popover") if "Which number to quote?" in text(each))
+    assert why.strip() in text(panel).replace("\u00a0", " ")
+    assert debias_alpha._too_high(no_gain(), "text_score") == ""
 
 
 def test_a_captioner_and_why_a_common_sentence_wins_are_said_in_plain_words_before_any_formula(app, scored):
@@ -1071,6 +1077,63 @@ def test_what_alpha_gains_on_a_built_in_set_stands_beside_no_verdict_on_somebody
     assert debias_alpha._is_of_a_built_in_set() == is_its_own
 
 
+def alike(prior: list[float], count: int = 40) -> AlphaStudy:
+    """Groups of one image that are all right at α = 0, by 0.4."""
+    scores, truth = np.array([[[0.4, 0.0]]] * count), np.zeros((count, 1), int)
+    return AlphaStudy(scores, np.array([prior] * count), truth, [*map(str, range(count))])
+
+
+@pytest.mark.parametrize(("study", "says"), [
+    (alike([0.1, 0.0]), "Why: as text, the captions of a group are about equally likely."),
+    (alike([0.0, 0.0]), "This prior changes nothing: "),
+    (alike([1.0, 0.0]), "Why: as text, the true captions are likelier than the false ones."),
+    (alike([0.0, 1.0]), "Why: as text, the true captions are no likelier than the false ones"),
+    (alike([1.0, 0.0], 2), ""),
+])  # fmt: skip
+def test_where_alpha_does_not_help_the_page_says_why(study, says):
+    """“Does not help here” was the first that somebody read of a set of their own, and nothing said what that tells."""
+    assert not study.verdict("text_score").helps
+    said = debias_alpha._why_no_gain(study, "text_score")
+    assert said.startswith(says) and bool(said) == bool(says)
+
+
+def test_why_alpha_does_not_help_stands_right_below_the_verdict(app, monkeypatch):
+    monkeypatch.setattr(debias_alpha, "_why_no_gain", lambda study, metric: "Why: because.")
+    monkeypatch.setattr(debias_alpha, "_headline", lambda study, metric: "The verdict.")
+    said = [str(e.value) for e in app().main if e.type in ("markdown", "caption")]
+    assert said[said.index("**The verdict.**") + 1] == "Why: because."
+
+
+def test_of_no_alpha_that_gains_the_verdict_says_no_difference_only_where_there_is_none():
+    """“Makes no difference here” stood before 66.5 → 64.5 % on scenes/add."""
+    from core.debiasing.verdicts import _conclusion
+
+    assert (
+        _conclusion(alike([0.2, 0.0]), "text_score")
+        == "Removing the language prior makes no difference here."
+    )
+    some = AlphaStudy(
+        np.array([[[0.4, 0.0]]] * 40), np.array([[0.2, 0.0]] * 39 + [[1.0, 0.0]]), np.zeros((40, 1), int),
+        [*map(str, range(40))],
+    )  # fmt: skip
+    assert _conclusion(some, "text_score") == "Removing the language prior does not help here."
+
+
+def test_p_of_a_probable_gain_stands_in_the_popover_and_not_beside_the_held_out_value(app, monkeypatch):
+    """“(p = 0.004): held-out TextScore 41.9 → 46.2 %” read as the p of these two."""
+    from core.debiasing.study import _BestGain
+
+    monkeypatch.setattr(_BestGain, "too_few", False)
+    monkeypatch.setattr(_BestGain, "helps", property(lambda found: False))
+    monkeypatch.setattr(_BestGain, "probably", property(lambda found: True))
+    monkeypatch.setattr(AlphaStudy, "_strict_power", lambda study, metric: 0.1)
+    test = app(set=FIRST)
+    (said,) = [m.value for m in test.main if m.type == "markdown" and "probably helps here" in m.value]
+    assert "(p" not in said
+    panel = next(each for each in test.get("popover") if "Which number to quote?" in text(each))
+    assert "Luck hardly explains the gain (p" in text(panel).replace("\u00a0", " ")
+
+
 def test_where_alpha_helps_little_the_page_leads_to_where_it_helps(app, monkeypatch):
     """The one case that convinces stood in a popover that nobody opened."""
     monkeypatch.setattr("ui.debias_alpha._little_prior", lambda study, metric: (0.07, 0.2))
@@ -1152,19 +1215,19 @@ def test_the_key_of_the_figure_names_the_strip_only_where_it_can_be_seen(monkeyp
     for best, seen in (([[0.0, 0.001]], False), ([[0.0, 0.001], [0.25, 0.5]], True), ([[0.0, 1.0]], True)):
         shown = data._replace(best=np.array(best), peak=(0.0, data.peak[1]))
         monkeypatch.setattr(debias_alpha, "_curve_data", lambda study, metric, shown=shown: shown)
-        assert ("Strip: best α here." in debias_alpha._drawn(no_gain(), "text_score")[0]) == seen
+        assert ("Strip: the best α here." in debias_alpha._drawn(no_gain(), "text_score")[0]) == seen
 
 
 def test_the_key_of_the_figure_names_star_and_chance_line_only_where_they_are_drawn():
     """It said “star: best of 0 to 1” of a star at α = 0, and “dotted: chance” of a line that was not drawn."""
     said, *_ = debias_alpha._drawn(no_gain(), "text_score")
-    assert "star" not in said.lower() and "Strip: best α here." in said
-    assert "dotted" not in said and "↓: below" in said
+    assert "star" not in said.lower() and "Strip: the best α here." in said
+    assert "dotted" not in said  # an arrow in the figure names the level, which lies below it
     scores, prior = np.array([[[0.4, 0.0]]] * 20 + [[[0.0, 0.4]]] * 20), np.array([[1.0, 0.0]] * 40)
     gained = AlphaStudy(scores, prior, np.ones((40, 1), int), [*map(str, range(40))])
     said, *_ = debias_alpha._drawn(gained, "text_score")
-    assert "Star, strip: best α here." in said
-    assert "dotted: chance." in said and "↓" not in said
+    assert "Star and strip: the best α here." in said
+    assert "; dotted: chance." in said
 
 
 _COLUMN = "flat: α takes one number off a whole column"
@@ -1196,13 +1259,14 @@ def test_right_below_the_figure_stands_why_drawn_metrics_are_flat(shape, drawn, 
 
 
 def test_every_drawn_curve_has_its_own_chance_level_in_the_key():
-    """Two curves had one “chance 3.7 %”, which was TextScore's. Of 2×2 by hand: 1/4, 1/2."""
+    """Two curves had one “chance 3.7 %”, which was TextScore's; that one stands above the figure and in it, and the
+    key said it a third time. Of 2×2 by hand: 1/2."""
     _, said, _ = debias_alpha._drawn(no_gain(), "text_score", [])
-    assert said.count("Chance: TextScore ") == 1 and "GroupMatch" not in said
+    assert said == ""
     scores, prior = np.zeros((20, 2, 2)), np.zeros((20, 2))
     study = AlphaStudy(scores, prior, np.tile(range(2), (20, 1)), [*map(str, range(20))])
     _, said, _ = debias_alpha._drawn(study, "text_score", ["group_match"])
-    assert said == "Chance: TextScore 25.0 %, GroupMatch 50.0 %."
+    assert said == "Chance of GroupMatch 50.0 %."
 
 
 def test_a_file_is_named_once_where_the_images_of_its_prior_were_not_measured():
@@ -1635,7 +1699,7 @@ def test_where_all_of_the_prior_removed_harms_the_page_says_that_rare_sentences_
     assert "40 times; 30 of these are" in said and said.endswith("against 0 of 10 at α = 0.")
     short = debias_alpha._which_sentences_win(study, "text_score")
     assert short.startswith("At α = 0 too common sentences win, at α = 1 too rare ones: ")
-    assert short.endswith("in 0 of 10 mistakes, then in 30 of 40.")
+    assert short.endswith("for 0 of 10 wrongly captioned images, then for 30 of 40.")
     gains = AlphaStudy(-scores[:, None], -prior, np.zeros((50, 1), int), study.ids)
     assert debias_alpha._why_harm(gains, "text_score") == ""
     assert debias_alpha._which_sentences_win(gains, "text_score") == ""
@@ -1649,16 +1713,18 @@ def test_sentences_count_as_too_common_or_too_rare_only_where_an_exact_test_tell
         monkeypatch.setattr("ui.debias_alpha._common_and_rare", lambda *_: found)
         return debias_alpha._which_sentences_win(None, "text_score")
 
-    rarer = "the false caption is the rarer one as text in"
+    rarer = "the false caption is the rarer one as text for"
     assert said((49, 22), (77, 64)) == (
-        f"At α = 0 no clear pattern: {rarer} 22 of 49 mistakes. At α = 1 too rare sentences win: {rarer} 64 of 77 "
-        "mistakes."
+        f"At α = 0 no clear pattern: {rarer} 22 of 49 wrongly captioned images. At α = 1 too rare sentences win: "
+        f"{rarer} 64 of 77 wrongly captioned images."
     )
     assert said((232, 59), (10, 3)) == (
-        f"At α = 0 too common sentences win: {rarer} 59 of 232 mistakes. At α = 1 no clear pattern: {rarer} 3 of 10 "
-        "mistakes."
+        f"At α = 0 too common sentences win: {rarer} 59 of 232 wrongly captioned images. At α = 1 no clear pattern: "
+        f"{rarer} 3 of 10 wrongly captioned images."
     )
-    assert said((0, 0), (133, 133)) == f"At α = 1 too rare sentences win: {rarer} 133 of 133 mistakes."
+    assert said((0, 0), (133, 133)) == (
+        f"At α = 1 too rare sentences win: {rarer} 133 of 133 wrongly captioned images."
+    )
     monkeypatch.setattr("ui.debias_alpha._common_and_rare", lambda *_: ((10, 3), (9, 5)))
     assert debias_alpha._why_harm(None, "text_score") == ""
 
@@ -1677,7 +1743,9 @@ def test_that_common_and_then_rare_sentences_win_is_in_sight_where_the_popover_h
     test = app(set=FIRST)
     said = [each.value.replace("\N{NO-BREAK SPACE}", " ").replace("\u2060", "") for each in test.caption]
     (line,) = [each for each in said if "too common sentences win" in each]
-    assert line.endswith("the false caption is the rarer one as text in 3 of 20 mistakes, then in 30 of 40.")
+    assert line.endswith(
+        "the false caption is the rarer one as text for 3 of 20 wrongly captioned images, then for 30 of 40."
+    )
 
 
 def test_a_set_that_is_not_solved_blind_by_design_leads_to_one_that_is(app):
@@ -1695,7 +1763,7 @@ def test_the_default_page_leads_to_where_alpha_helps_more(app):
     """The way to the strongest case was missing on the very set that the page opens with."""
     test = app(set=FIRST)
     (way,) = [each for each in test.button if each.label.startswith("Where alpha helps")]
-    assert way.label.endswith("points of R@1")
+    assert way.label.endswith("points of R@1 (first caption right)")
 
 
 def test_both_ends_of_the_gain_to_quote_stand_in_the_headline_and_the_gain_with_its_deviation_behind_it(

@@ -554,12 +554,12 @@ def test_a_query_that_training_leaves_as_it_was_leads_to_the_one_that_changes_mo
         words = STRATEGIES[name].label
         test = app(PAGE, view="What training changes", changed_query=same, changed_by=words)
         count = was[change.argmin()]
-        ends = f"from {was[change.argmax()]} to {right(name)[change.argmax()]}:"
+        ends = f"from {was[change.argmax()]} to {right(name)[change.argmax()]}."
         assert (
             f"After {words} {count} of the first 8 are right, as before. Of the set’s {len(found.queries)} queries "
-            f"this one changes most, {ends}"
+            f"“{most}” changes most, {ends}"
         ) in text(test).replace("\xa0", " ")
-        fine(button(test, f"Ask “{most}”").click().run())
+        fine(button(test, "Ask for it").click().run())
         assert test.selectbox(key="changed_query").value == most
         assert "changes most" not in text(test)
 

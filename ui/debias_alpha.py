@@ -735,13 +735,18 @@ def _why_no_gain(study: AlphaStudy, metric: str) -> str:
             "Why: as text, the captions of a group are about equally likely. So these scores hold little language "
             "prior that alpha could take out."
         )
-    likelier, scenario = study.frequency.likelier, study.frequency.scenario
-    if scenario is None or likelier is None or study.verdict(metric).too_few:
-        return ""
-    pairs = f"the true caption is the likelier one as text in {_pct(likelier.value)} % of pairs"
+    scenario = None if study.verdict(metric).too_few else study.frequency.scenario
     if scenario == 1:
-        return f"Why: the language prior helps here, as {pairs}. Taking it out throws that away."
-    return f"Why: the language prior takes no side here, as {pairs}. Alpha breaks about as many groups as it fixes."
+        return (
+            "Why: as text, the true captions are likelier than the false ones. So here the language prior helps, and "
+            "alpha takes that help away."
+        )
+    if scenario == 2:
+        return (
+            "Why: as text, the true captions are no likelier than the false ones, or hardly so. The language prior "
+            "takes no side: what alpha fixes in some groups, it breaks in others."
+        )
+    return ""
 
 
 def _offer_gain() -> None:

@@ -30,7 +30,9 @@ def _conclusion(study: AlphaStudy, metric: str, found: _BestGain | None = None, 
     harms = _harm(study, metric) is not None
     if not found.gain.difference > 0:
         if not harms:
-            return f"Removing the language prior makes no difference here{gained}."
+            best = study.best(metric)
+            does = "makes no difference" if (best.low, best.high) == (0, 1) else "does not help"
+            return f"Removing the language prior {does} here{gained}."
         all_of_it = f"{f'{gained};' if gained else ', and'} removing all of it (α = 1) harms"
         return f"Removing the language prior does not help here{all_of_it}."
     here = "" if harms else " here"
