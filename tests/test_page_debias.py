@@ -1083,11 +1083,16 @@ def alike(prior: list[float], count: int = 40) -> AlphaStudy:
     return AlphaStudy(scores, np.array([prior] * count), truth, [*map(str, range(count))])
 
 
+def halves(priors: list[list[float]]) -> AlphaStudy:
+    """As `alike`, half of the groups with either prior."""
+    return replace(alike([0.0, 0.0]), prior=np.array(priors * 20))
+
+
 @pytest.mark.parametrize(("study", "says"), [
-    (alike([0.1, 0.0]), "Why: as text, the captions of a group are about equally likely."),
+    (alike([0.1, 0.0]), "Why: as text, the captions of a group are about equally likely: "),
     (alike([0.0, 0.0]), "This prior changes nothing: "),
-    (alike([1.0, 0.0]), "Why: as text, the true captions are likelier than the false ones."),
-    (alike([0.0, 1.0]), "Why: as text, the true captions are no likelier than the false ones"),
+    (alike([1.0, 0.0]), "Why: as text, the true captions are likelier than the false ones: "),
+    (halves([[1.0, 0.0], [0.0, 1.0]]), "Why: as text, false captions are as often the likelier ones as true captions"),
     (alike([1.0, 0.0], 2), ""),
 ])  # fmt: skip
 def test_where_alpha_does_not_help_the_page_says_why(study, says):
@@ -1097,11 +1102,12 @@ def test_where_alpha_does_not_help_the_page_says_why(study, says):
     assert said.startswith(says) and bool(said) == bool(says)
 
 
-def test_why_alpha_does_not_help_stands_right_below_the_verdict(app, monkeypatch):
+def test_why_alpha_does_not_help_stands_below_the_verdict_and_above_the_figure(app, monkeypatch):
     monkeypatch.setattr(debias_alpha, "_why_no_gain", lambda study, metric: "Why: because.")
     monkeypatch.setattr(debias_alpha, "_headline", lambda study, metric: "The verdict.")
     said = [str(e.value) for e in app().main if e.type in ("markdown", "caption")]
-    assert said[said.index("**The verdict.**") + 1] == "Why: because."
+    figure = next(i for i, each in enumerate(said) if each.startswith("Band: "))
+    assert said.index("**The verdict.**") < said.index("Why: because.") < figure
 
 
 def test_of_no_alpha_that_gains_the_verdict_says_no_difference_only_where_there_is_none():

@@ -159,15 +159,16 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         st.container(key="alpha-key").caption(unbroken(key), help=unbroken(more))
         if flat and not on_phone():
             st.container(key="alpha-flat").caption(unbroken(flat))
+    why = _why_no_gain(study, metric)
+    if on_phone() and why:
+        notes.caption(unbroken(why))
     if on_phone() and (more := f"{levels} {flat}".strip()):  # its slider has its sentence on the first screen
         notes.caption(unbroken(more))
     gain = _gain_here(study, metric)
     # Beside the verdict it took the slider's line; where another way stands there, a second one would be too many.
-    if on_phone() and _is_of_a_built_in_set() and _is_only_way(gain):
+    if _is_of_a_built_in_set() and (_is_only_way(gain) if on_phone() else why):
         with notes:
             _offer_retrieval(gain)
-    if on_phone() and not gain and (why := _why_no_gain(study, metric)):
-        notes.caption(unbroken(why))
     best = study.best(metric)
     if edge := _edge_text(best.value, best.intervals):
         notes.caption(unbroken(edge))
@@ -205,15 +206,17 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
     said = _headline(study, metric).replace(p, "")
     said = said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # no line ends there
     st.markdown(f"**{unbroken(said)}**")
-    if elsewhere and not on_phone() and (why := _why_no_gain(study, metric)):
-        st.container(key="alpha-why").caption(unbroken(why))
     if len(study.scores) < 2:
         st.caption(unbroken(_tuned_text(study, metric)))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="alpha-reasons"):
         _reasons(study, metric)
         if elsewhere:
             _offer_gain()
-        if is_built_in and not on_phone():
+        if on_phone():  # `_draw_at_alpha` has the rest below its slider
+            return
+        if why := _why_no_gain(study, metric):
+            st.caption(unbroken(why))
+        elif is_built_in:
             _offer_retrieval(_gain_here(study, metric))
 
 
@@ -728,24 +731,19 @@ def _little_prior(study: AlphaStudy, metric: str) -> tuple[float, float] | None:
 
 def _why_no_gain(study: AlphaStudy, metric: str) -> str:
     """Of groups on which alpha is not known to help, in a sentence why; "" where nothing tells."""
+    if _gain_here(study, metric):
+        return ""
     if study._is_constant:
         return _TIED.replace("**", "")
     if _little_prior(study, metric):
-        return (
-            "Why: as text, the captions of a group are about equally likely. So these scores hold little language "
-            "prior that alpha could take out."
-        )
-    scenario = None if study.verdict(metric).too_few else study.frequency.scenario
-    if scenario == 1:
-        return (
-            "Why: as text, the true captions are likelier than the false ones. So here the language prior helps, and "
-            "alpha takes that help away."
-        )
-    if scenario == 2:
-        return (
-            "Why: as text, the true captions are no likelier than the false ones, or hardly so. The language prior "
-            "takes no side: what alpha fixes in some groups, it breaks in others."
-        )
+        return "Why: as text, the captions of a group are about equally likely: little language prior to take out."
+    likelier = study.frequency.likelier
+    if likelier is None or study.verdict(metric).too_few:
+        return ""
+    if study.frequency.scenario == 1:
+        return "Why: as text, the true captions are likelier than the false ones: alpha takes that help away."
+    if likelier.low <= 50 <= likelier.high:
+        return "Why: as text, false captions are as often the likelier ones as true captions: the prior takes no side."
     return ""
 
 
