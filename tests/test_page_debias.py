@@ -1685,6 +1685,26 @@ def test_the_page_says_that_log_p_of_a_sentence_is_a_mean_over_its_tokens_and_wh
     assert "best α here" in text(test)
 
 
+@pytest.mark.parametrize(("view", "says"), [
+    ("Language prior", "A captioner favours the likeliest captions before it sees an image."),
+    ("Word by word", "Blue words (▲) became likelier because of the image"),
+    ("Images needed", "P(t) is what a captioner gives a caption on average over images that do not show it"),
+    ("Retrieval", "Every image chooses among all captions of a set"),
+])  # fmt: skip
+def test_a_view_begins_with_what_one_sees(app, view, says):
+    """A table, tiles and “not measured” stood right below the question."""
+    said = [str(e.value) for e in app(view=view).main if e.type in ("header", "markdown")]
+    header = next(i for i, e in enumerate(said) if e.startswith(("How ", "What ", "Among ")))
+    assert said[header + 1].startswith(says)
+
+
+@pytest.mark.parametrize("view", ["Retrieval", "Training set"])
+def test_r_at_1_is_explained_where_a_view_first_has_it(app, view):
+    said = text(app(view=view)).replace("*", "").replace("\u00a0", " ")
+    first = said.index("R@1")
+    assert said[first:].startswith("R@1 is the share of images whose first caption is right")
+
+
 def test_each_column_of_the_retrieval_table_says_its_direction(app):
     """Two columns were headed “R@5”."""
     (table,) = [each.value for each in app(view="Retrieval").dataframe if "α" in each.value]

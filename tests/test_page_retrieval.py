@@ -564,6 +564,13 @@ def test_a_query_that_training_leaves_as_it_was_leads_to_the_one_that_changes_mo
         assert "changes most" not in text(test)
 
 
+def test_map_is_explained_where_the_view_first_has_it(app):
+    """“mAP 38.7 → 51.7 %” stood there alone; what it means was folded two screens below."""
+    test = app(PAGE, view="What training changes")
+    first = next(each for each in test.markdown if "mAP" in each.value)
+    assert "mean average precision" in first.help and "100 %" in first.help
+
+
 def test_the_highest_of_each_column_is_bold_with_the_paired_differences_said_and_names_are_spelled_out_once(
     app,
 ):

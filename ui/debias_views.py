@@ -57,8 +57,8 @@ def prior_view(inputs: DebiasInputs, groups: GroupSet) -> None:
     likelihoods = inputs.study.frequency
     st.header("How likely the captions are as text", anchor=False)
     st.markdown(
-        "A captioner likes the captions on top before it has seen any image. Where true captions are no likelier than "
-        "false ones, that liking misleads it, and alpha takes it out."
+        "A captioner favours the likeliest captions before it sees an image. Where those are no truer than the others, "
+        "alpha takes that out."
     )
     figure = alpha.frequency_figure(alpha.frequency_data(likelihoods.true, likelihoods.false))
     named, drawn = st.columns(2, gap="large")
@@ -237,8 +237,8 @@ def tokens_view(model: str, groups: GroupSet) -> None:
     """Each word's log P with and without the image."""
     st.header("What does the image add to each word?", anchor=False)
     st.markdown(
-        "Blue words became likelier because of the image, orange ones less likely. A word near 0 is as likely without "
-        "it: there the captioner only continues a sentence."
+        "Blue words (▲) became likelier because of the image, orange ones (▼) less likely. A word near 0 is as likely "
+        "without it: there the captioner only continues a sentence."
     )
     ids = list(groups.ids)
     open_group_in_view(groups)
@@ -304,8 +304,8 @@ def samples_view(inputs: DebiasInputs, groups: GroupSet) -> None:
     """How many images a prior needs: on the selected groups where it is sampled from enough images, and as shipped."""
     st.header("How many images does a prior need?", anchor=False)
     st.markdown(
-        "A captioner’s P(t) is its mean over images that show nothing of the caption, such as noise. From where its "
-        "TextScore and best alpha stay within their bars, more images change nothing."
+        "P(t) is what a captioner gives a caption on average over images that do not show it, such as noise. From "
+        "where TextScore and the best alpha stay within their bars, more images change little."
     )
     path = assets() / "results" / "alpha_stability.json"
     stored = json.loads(path.read_text()) if path.is_file() else None
@@ -399,9 +399,8 @@ def trainset_view() -> None:
     st.markdown(
         f"**{escape_markdown(stored['model'])}** retrieves captions for images that it was trained on, from sets of "
         "growing size. R@1 is the share of images whose first caption is right; a caption may be true of several "
-        "images. Captions are then "
-        "as common in the test as in training, so an unbiased model would need no debiasing: its best alpha would "
-        "be 0."
+        "images. Captions are then as common in the test as in training, so an unbiased model would need no debiasing: "
+        "its best alpha would be 0."
     )
     about = f"{stored['model']}: captions of its own training images, R@1 from image to text"
     note = f"Stars: the best alpha of 0 to 1 ({TUNED_PER_ROW}). Sets of growing size."

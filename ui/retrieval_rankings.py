@@ -287,8 +287,8 @@ def _same_count(rankings: Rankings, found: RetrievalSubset, name: str, rights: S
         st.markdown(same)
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="same-count"):
-        of = f"Of the set’s {len(found.queries)} queries “{query}” changes most, from {was[most]} to {now[most]}."
-        st.markdown(f"{same} {escape_markdown(of)}", width="content")
+        of, ends = f"Of the set’s {len(found.queries)} queries", f"from {was[most]} to {now[most]}"
+        st.markdown(f"{same} {of} “{escape_markdown(query)}” changes most, {ends}.", width="content")
         st.button(
             "Ask for it", on_click=set_state, args=({"changed_query": query},),
             key="ask-most-changed", icon=":material/arrow_forward:",
