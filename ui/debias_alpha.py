@@ -166,7 +166,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         notes.caption(unbroken(more))
     gain = _gain_here(study, metric)
     # Beside the verdict it took the slider's line; where another way stands there, a second one would be too many.
-    if _is_of_a_built_in_set() and (_is_only_way(gain) if on_phone() else why):
+    if on_phone() and _is_of_a_built_in_set() and _is_only_way(gain):
         with notes:
             _offer_retrieval(gain)
     best = study.best(metric)
@@ -214,10 +214,11 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
             _offer_gain()
         if on_phone():  # `_draw_at_alpha` has the rest below its slider
             return
-        if why := _why_no_gain(study, metric):
+        gain, why = _gain_here(study, metric), _why_no_gain(study, metric)
+        if why:
             st.caption(unbroken(why))
-        elif is_built_in:
-            _offer_retrieval(_gain_here(study, metric))
+        if is_built_in and (_is_only_way(gain) or not why):  # one way is enough: it leads on to the other
+            _offer_retrieval(gain)
 
 
 def _gain_here(study: AlphaStudy, metric: str) -> float:
@@ -602,11 +603,14 @@ def _which_sentences_win(study: AlphaStudy, metric: str) -> str:
             f"for {rare} of {counted(wrong, _MISTAKE)}, then for {rare_all} of {wrong_all}."
         )
     win = {-1: "too common sentences win", 0: "no clear pattern", 1: "too rare sentences win"}
-    return " ".join(
+    said = [
         f"At α = {alpha} {win[lean]}: the false caption is the rarer one as text for {rare} of "
         f"{counted(wrong, _MISTAKE)}."
-        for (alpha, wrong, rare), lean in zip(ends, leans, strict=True)
-    )
+        if place == 0
+        else f"At α = {alpha} {win[lean]}: {rare} of {wrong}."
+        for place, ((alpha, wrong, rare), lean) in enumerate(zip(ends, leans, strict=True))
+    ]
+    return " ".join(said)
 
 
 def _common_and_rare(study: AlphaStudy, metric: str) -> tuple[tuple[int, int], tuple[int, int]] | None:
