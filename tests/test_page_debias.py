@@ -1140,6 +1140,13 @@ def test_p_of_a_probable_gain_stands_in_the_popover_and_not_beside_the_held_out_
     assert "Luck hardly explains the gain (p" in text(panel).replace("\u00a0", " ")
 
 
+def test_from_a_file_on_which_alpha_does_not_help_one_button_leads_to_where_it_does(app, monkeypatch):
+    """Whoever came with a file of their own read “does not help” and had no way on."""
+    monkeypatch.setattr(debias_alpha, "_is_of_a_built_in_set", lambda: False)
+    test = app()
+    assert [each.key for each in test.button if each.label.startswith("Where ")] == ["where-alpha-helps"]
+
+
 def test_where_alpha_helps_little_the_page_leads_to_where_it_helps(app, monkeypatch):
     """The one case that convinces stood in a popover that nobody opened."""
     monkeypatch.setattr("ui.debias_alpha._little_prior", lambda study, metric: (0.07, 0.2))
