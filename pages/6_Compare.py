@@ -15,7 +15,6 @@ from core import figures
 from core.base.errors import InputError
 from core.base.text import (
     _change_in_points,
-    _exact_differences,
     _pct,
     _signed,
     _signed_end,
@@ -31,6 +30,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import Metric
 from core.metrics.groups import GROUP_MATCH, METRICS, yes_or_no
 from core.metrics.statistics import Clusters, Comparison
+from ui.built_in import built_in_said
 from ui.compared import (
     Compared,
     Side,
@@ -41,7 +41,15 @@ from ui.compared import (
     sides_of,
 )
 from ui.export import bars_note, by_shared_where, pair_name, row_names
-from ui.formatting import _and, accuracy_cards, against_chance, anchor, interval_to_quote, p_exact
+from ui.formatting import (
+    _and,
+    accuracy_cards,
+    against_chance,
+    anchor,
+    interval_to_quote,
+    p_exact,
+    rounding_note,
+)
 from ui.groups_needed import groups_needed
 from ui.history import page_is_drawn_again
 from ui.images import group_under_several
@@ -326,7 +334,7 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], notes: str)
     apart = {name: compared[name] for name in Metric.same(compared)}
     said = verdict(match, (a, b), first, second, len(apart)) + others_apart(apart, first, second)
     st.markdown(
-        f"{said}  \n{alone_right(match, first, second)}", help=of_the_headline(match, len(apart)) or None
+        f"{said}  \n{alone_right(match, first, second)}", help=of_the_headline(match, (a, b), len(apart)) or None
     )
     data = figures.bars_data({first: a.metrics, second: b.metrics}, list(apart))
     figure = figures.paired_bars_figure(data, kept_colours(data.rows))
@@ -336,7 +344,9 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], notes: str)
     )
     ui.chart(figure, f"Bars of {first} and {second} at every metric. {values}.", "compare-models")
     how = by_shared_where([of.metrics[name] for of in (a, b) for name in data.metrics])
-    st.caption(escape_markdown(f"Thin lines: 95 % intervals{how}. {notes}"))
+    # What the selected one is stands in the help of the line above.
+    what = built_in_said(sides[1].name)
+    st.caption(escape_markdown(f"Thin lines: 95 % intervals{how}. {what} {notes}"))
     return figure
 
 
@@ -376,7 +386,7 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
         escape_markdown(
             f"{of} Difference: {second} − {first} in percentage points, with its 95 % interval"
             f"{'' if hanging is None else f' by {hanging.by}'}.{only}"
-            f"{'' if hanging is None else f' {interval_to_quote(hanging.by)}'}"
+            f"{'' if hanging is None else f' {interval_to_quote(hanging.by)}'} {off_by_rounding((a, b), compared)}"
         )
     )
     with st.expander("How intervals and p are made"):
@@ -385,7 +395,7 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
         st.markdown(escape_markdown(" ".join(told)))
         st.markdown(
             escape_markdown(
-                f"Intervals: {paired._PAIRED_INTERVALS}. {paired._interval_note(compared)} {_exact_differences()} "
+                f"Intervals: {paired._PAIRED_INTERVALS}. {paired._interval_note(compared)} "
                 f"p: {paired._exact_tests(compared)}{corrected} above 0.05 says that these groups cannot tell, not "
                 f"that there is no difference.{'' if hanging is None else cluster_note(hanging)}"
             )
@@ -601,15 +611,22 @@ def verdict(
     return ui.unbroken(ui.true_minus(f"**GroupMatch: {said}. The difference is {difference}."))
 
 
-def of_the_headline(match: Comparison, tests: int) -> str:
-    """What interval and p of the headline are, in its help; "" where they are the plain ones."""
+def of_the_headline(match: Comparison, both: tuple[Evaluation, Evaluation], tests: int) -> str:
+    """What interval, p and difference of the headline are, in its help; "" where they are the plain ones."""
     by = "" if match.clustered is None else match.clustered.by
     said = [f"Both count groups that share one {by} as one."] if by else []
     if tests > 1:
         said.append(
             f"Interval and p are of this metric alone; the corrected p counts that {tests} metrics are tested."
         )
-    return " ".join(said)
+    said.append(off_by_rounding(both, [GROUP_MATCH]))
+    return " ".join(filter(None, said))
+
+
+def off_by_rounding(both: tuple[Evaluation, Evaluation], metrics: Iterable[str]) -> str:
+    """`rounding_note` of the differences of these metrics."""
+    a, b = (each.metrics for each in both)
+    return rounding_note((a[name].value, b[name].value) for name in metrics)
 
 
 def others_apart(found: Mapping[str, Comparison], first: str, second: str) -> str:
@@ -672,7 +689,7 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side,
             width=140,
             on_change=first_cards,
         )
-        with st.container(width=190):
+        with st.container(width=190, key="differing-group"):
             opened = ui.pick_group(list(a.ids))
         classes = paired.groups_by_winner(a, b, metric)
         alone = [name for name, side in CLASSES.items() if side in WINNERS]

@@ -23,6 +23,7 @@ from core.metrics.groups import METRICS
 from core.metrics.statistics import Comparison
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
+from ui.built_in import built_in_said
 from ui.compared import sides_of
 from ui.export import row_names
 from ui.formatting import p_exact
@@ -177,7 +178,7 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     (lead,) = [each for each in test.markdown if "is behind" in each.value]
     assert lead.help == (
         "Both count groups that share one caption as one. Interval and p are of this metric alone; the corrected p "
-        "counts that 5 metrics are tested."
+        f"counts that 5 metrics are tested. {_exact_differences()}"
     )
     assert ":small[" not in said
     assert test.dataframe[0].value.set_index("metric").loc["GroupMatch", "B − A"] == pytest.approx(-34 / 3)
@@ -1050,6 +1051,24 @@ def test_the_difference_in_the_table_is_that_of_the_unrounded_columns_beside_it(
     a, b = (name.removesuffix(": tied") for name in table if name.endswith(": tied"))
     assert np.allclose(table["B − A"], table[b] - table[a], atol=1e-3)
     assert _exact_differences() in text(test).replace("\\", "")
+
+
+def test_a_difference_that_is_not_that_of_its_printed_ends_says_so_beside_the_headline_and_only_there(app):
+    """82.7 and 71.3, and “−11.3”, looked like a mistake; 66.7 and 92.7 give +26.0, of which nothing is said."""
+
+    def help_of(**chosen):
+        test = app(COMPARE, model="builtin/clip", **chosen)
+        (line,) = (each for each in test.markdown if each.value.startswith("**GroupMatch"))
+        return line.help, text(test).replace("\\", "")
+
+    assert _exact_differences() in help_of(set="scenes/attribute-swap", other="builtin/siglip")[0]
+    assert _exact_differences() not in help_of(set="scenes/left-right", other="builtin/blip-itm")[0]
+
+
+def test_what_the_other_built_in_model_is_stands_below_the_figure(app):
+    test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
+    (below,) = (each.value for each in test.caption if each.value.startswith("Thin lines"))
+    assert built_in_said("builtin/siglip") in below.replace("\\", "")
 
 
 def test_the_options_of_a_score_stand_below_the_figure_which_stays_where_it_is(app):

@@ -13,6 +13,7 @@ import streamlit as st
 from core.base.text import (
     _change_in_points,
     _exact_differences,
+    _half_up,
     _p_text,
     _pct,
     _signed,
@@ -186,6 +187,17 @@ def exact_differences_once(owner: str, digits: int = 1) -> str:
     """
     said = st.session_state.setdefault(EXACT_SAID, {})
     return f" {_exact_differences(digits)}" if said.setdefault(digits, owner) == owner else ""
+
+
+def rounding_note(ends: Iterable[tuple[float, float]]) -> str:
+    """`_exact_differences` where one of the differences, as it is printed, is not that of its two printed ends; ""
+    elsewhere.
+
+    >>> rounding_note([(82.0 + 2 / 3, 71.0 + 1 / 3)])[:42], rounding_note([(50.0, 60.0)])  # 82.7, 71.3, -11.3
+    ('Differences are of the unrounded values, so', '')
+    """
+    off = (_half_up(_half_up(b) - _half_up(a)) != _change_in_points(a, b) for a, b in ends)
+    return _exact_differences() if any(off) else ""
 
 
 def change_text(before: float, now: float) -> dict[str, Any]:

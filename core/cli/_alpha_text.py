@@ -122,6 +122,8 @@ def _rows(name: str, metric: Mapping[str, Any]) -> Iterator[tuple[str, str, str]
     if held is not None:
         at = "" if held["alpha"] is None else f"{_spread(held['alpha'], 2)}, "
         chance = _pct(metric["alpha_0"]["chance"], 2)
+        if metric["depends_on_alpha"]:  # beside which the value at the chosen alpha is read
+            yield "", f"0, {_HALVES}  ", f"{_spread(held['alpha_0'], 1):>26}{chance:>9}{'–':>6}"
         yield "", f"{at}{_HALVES}  ", f"{_spread(held['value'], 1):>26}{chance:>9}{'–':>6}"
 
 

@@ -375,6 +375,8 @@ def _metrics_table(record: Mapping[str, Any]) -> pd.DataFrame:
                 alpha = None if held["alpha"] is None else held["alpha"]["mean"]
                 spread = {"value": held["value"]["mean"], "std": held["value"]["std"]}
                 chance = {"chance": row["alpha_0"]["chance"]}
+                zero = {"value": held["alpha_0"]["mean"], "std": held["alpha_0"]["std"]}
+                rows.append({**base, "chosen": "held out, alpha 0", "alpha": 0.0, **zero, **chance})
                 rows.append({**base, "chosen": "held out, per row", "alpha": alpha, **spread, **chance})
     return pd.DataFrame(rows).astype({"ties": "Int64"})
 

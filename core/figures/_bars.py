@@ -83,6 +83,7 @@ def _grouped_bars(
     figure = go.Figure()
     count, length = data.value.shape
     width, places = 0.8 / count, np.arange(length, dtype=float)
+    whiskers = []
     for i, (name, look) in enumerate(zip(names, looks, strict=False)):
         x = places + (i - (count - 1) / 2) * width
         up, down = data.high[i] - data.value[i], data.value[i] - data.low[i]
@@ -97,7 +98,7 @@ def _grouped_bars(
             ],
             hovertemplate="%{hovertext}<extra></extra>",
         )
-        outlined_whiskers(figure, x, data.value[i], up, down)
+        whiskers.append((x, data.value[i], up, down))
         figure.add_scatter(
             x=x,
             y=np.maximum(data.high[i], data.chance[i]) + _LABEL_GAP,
@@ -111,6 +112,8 @@ def _grouped_bars(
     edge = {"color": "rgba(255,255,255,0.7)", "width": 4}  # else grey dots are lost on a violet or red bar
     figure.add_scatter(**{**marks, "line": edge, "name": "", "showlegend": False})
     figure.add_scatter(**marks)
+    for each in whiskers:  # above the chance level: its dots hid where an interval ends
+        outlined_whiskers(figure, *each)
     layout(figure, height, "", "", percent=True)
     figure.update_yaxes(range=[0, 114])
     _closest(figure)  # the bars' places are no numbers that anybody reads
