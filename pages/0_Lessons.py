@@ -26,7 +26,7 @@ def progress() -> None:
     answered, right = answers.progress(LESSONS)
     if not answered:
         return
-    said = f"{answered} of {2 * len(LESSONS)} questions answered"
+    said = f"{answered} of {len(answers.PARTS) * len(LESSONS)} questions answered"
     if right is not None:
         said += f", {right} right first time"
     st.caption(f"{said}. A guess that turns out wrong is no harm: it is what you learn most from.")
@@ -36,7 +36,7 @@ def say_done(place: DeltaGenerator, name: str) -> None:
     """That a lesson is answered, and how much of it was right at once; nothing before."""
     if answers.is_complete(name):
         right = answers.progress([name])[1]
-        known = "" if right is None else f", {right} of 2 right first time"
+        known = "" if right is None else f", {right} of {len(answers.PARTS)} right first time"
         place.caption(f"✓ done{known}", width="content")
 
 
@@ -52,7 +52,8 @@ def overview() -> None:
                 label = f"Open lesson {TITLES[name].split('.')[0]}"
                 st.button(label, key=f"open-{name}", on_click=choose, args=(name,))
                 # One of the three: beside the button two were wider than a card of a laptop.
-                begun = "1 of 2 done" if answers.progress([name])[0] else f"{lesson.minutes} minutes"
+                done = answers.progress([name])[0]
+                begun = f"{done} of {len(answers.PARTS)} done" if done else f"{lesson.minutes} minutes"
                 st.caption("✓ done" if answers.is_complete(name) else begun, width="content")
 
 

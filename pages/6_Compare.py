@@ -334,7 +334,8 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], notes: str)
     apart = {name: compared[name] for name in Metric.same(compared)}
     said = verdict(match, (a, b), first, second, len(apart)) + others_apart(apart, first, second)
     st.markdown(
-        f"{said}  \n{alone_right(match, first, second)}", help=of_the_headline(match, (a, b), len(apart)) or None
+        f"{said}  \n{alone_right(match, first, second)}",
+        help=of_the_headline(match, (a, b), len(apart)) or None,
     )
     data = figures.bars_data({first: a.metrics, second: b.metrics}, list(apart))
     figure = figures.paired_bars_figure(data, kept_colours(data.rows))

@@ -654,6 +654,29 @@ def test_alpha_prints_ties_interval_and_chance_beside_every_number_and_whether_a
     )
 
 
+def test_the_held_out_value_has_that_of_alpha_0_on_the_same_halves_beside_it_as_the_headline_has(tmp_path):
+    """The table began at alpha 0 of all groups, which is another value than the first of the headline's two."""
+    out = tmp_path / "out"
+    given = [
+        "alpha",
+        "scenes/triples",
+        "--model",
+        "builtin/blip-caption",
+        "--split",
+        "test",
+        "--out",
+        str(out),
+    ]
+    found = CliRunner().invoke(cli.app, given).stdout
+    rows = [line for line in found.splitlines() if "held out (half/half x 10)" in line][:2]
+    zero, best = (re.search(r"x 10\) +(\d+\.\d)", row)[1] for row in rows)
+    assert rows[0].split()[0] == "0," and f"held-out TextScore {zero} → {best} %" in found
+    held = json.loads((out / "alpha.json").read_text())["metrics"]["text_score"]["validated"]
+    assert (f"{held['alpha_0']['mean']:.1f}", f"{held['value']['mean']:.1f}") == (zero, best)
+    table = pd.read_csv(out / "metrics.csv").query("metric == 'text_score'").set_index("chosen")
+    assert table.loc["held out, alpha 0", "value"] == pytest.approx(held["alpha_0"]["mean"])
+
+
 def test_the_text_of_a_retrieval_set_names_the_tag_that_its_images_have(tmp_path):
     """Also where it is the one alpha of slices: it is the best of those images, not of all."""
     scores, prior = retrieval(tmp_path)

@@ -12,9 +12,9 @@ from driving import button, fine, html, text
 from core import datasets
 from core.base.errors import InputError
 from core.base.paths import assets
-from core.metrics.groups import METRICS
+from core.metrics.groups import GROUP_MATCH, METRICS
 from core.teaching import lessons
-from ui.lessons import LESSONS, elements
+from ui.lessons import LESSONS, answers, elements
 from ui.lessons.ledger import SET as LEDGER_SET
 from ui.lessons.matrix import DISAGREE
 from ui.ttm_run import CHANCE
@@ -335,8 +335,37 @@ def test_every_card_has_two_pictures_and_the_first_lesson_answers_with_its_group
     markup = html(app(PAGE))
     assert markup.count("cm-thumbs") == len(LESSONS) and markup.count("<img src") == 2 * len(LESSONS)
     test = predict(app(PAGE, lesson="matrix"), 2)
-    assert "6.29 + 9.70 = 15.99 > 4.90 + 10.15 = 15.05" in text(test)
-    assert "caption 1 scores 10.15 with image B, and 6.29 with its own" in text(test)
+    assert "6.291 + 9.698 = 15.989 > 4.903 + 10.152 = 15.055" in text(test)
+    assert "caption 1 scores 10.152 with image B, and 6.291 with its own" in text(test)
+
+
+def test_the_first_lesson_has_its_group_s_scores_with_the_decimals_of_groups():
+    """With two decimals its totals were 0.94 apart, where Groups says a margin of 0.934."""
+    from ui.lessons import matrix
+
+    group, scores = matrix.example()
+    evaluation = elements.evaluate(elements.SET, elements.MODEL)
+    data = evaluation.group(list(evaluation.ids).index(group.id))
+    assert data.digits == matrix.DIGITS and np.allclose(scores, data.scores.round(data.digits), atol=1e-9)
+    told = [elements.in_numbers(each, GROUP_MATCH) for each in (matrix.judge(group, scores).group(0), data)]
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_asks_as_much_as_its_card_counts(app, name):
+    test = predict(app(PAGE, lesson=name))
+    asked = [each for each in test.radio if each.key.startswith(("predict-", "question-"))]
+    assert len(asked) == len(answers.PARTS)
+
+
+def test_the_lesson_on_alpha_shows_what_its_question_is_about_before_it_is_answered(app):
+    """Scores and log P(t) of its group, which came with the answer alone."""
+    test = app(PAGE, lesson="alpha")
+    place = next(c for c in test.columns if any("log P(t) is" in each.value for each in c.markdown))
+    drawn = [getattr(each, "key", "") or getattr(each, "value", "") for each in place]
+    said = next(i for i, each in enumerate(drawn) if "the same for both images" in each)
+    assert said < drawn.index("predict-alpha") and "log scores" in html(test)
+    assert "the same for both images" not in text(predict(test))
 
 
 def test_the_first_lesson_judges_the_numbers_of_the_matrix_and_follows_its_sliders(app):
@@ -358,7 +387,7 @@ def test_the_first_lesson_says_that_its_table_has_the_scores_before_the_sliders(
     test = predict(app(PAGE, lesson="matrix", add_image="5.0"))
     assert "The scores before the sliders add to them" in text(test) and "11.29" in html(test)
     table = next(each.value for each in test.dataframe)
-    assert table.loc["image A"].tolist() == [6.29, 4.90]
+    assert table.loc["image A"].tolist() == [6.291, 4.903]
 
 
 def test_the_lesson_on_alpha_has_scores_beside_the_pictures_and_not_below_them(app):
@@ -411,7 +440,7 @@ def test_scores_of_the_address_that_are_none_are_said(app, asked):
         said
         == f"The table takes four numbers from −100 to 100; the address has '{asked}', which is not used."
     )
-    assert "6.29 + 9.70 = 15.99" in text(test) and "lesson_scores" not in address(test)
+    assert "6.291 + 9.698 = 15.989" in text(test) and "lesson_scores" not in address(test)
 
 
 def test_chance_is_drawn_twenty_times_and_again_in_another_shape(app):

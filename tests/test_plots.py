@@ -134,7 +134,9 @@ def test_every_bar_shows_its_interval_and_its_chance_level():
     assert sum(y == 25 for y in chance.y) == 2 * 2 * len(METRICS)  # two ends per bar
     drawn = [*figure.data]
     intervals = [*figure.select_traces({"mode": "markers"})]
-    assert all(drawn.index(chance) < drawn.index(each) for each in intervals)  # an interval lies above the level, whose dots had hidden its end
+    assert all(
+        drawn.index(chance) < drawn.index(each) for each in intervals
+    )  # an interval lies above the level, whose dots had hidden its end
 
 
 def test_metrics_stand_in_one_order_whatever_order_they_are_asked_for_in():

@@ -21,6 +21,7 @@ from ui.fields import slider
 from ui.formatting import unbroken
 from ui.images import draw_group
 from ui.lessons import elements
+from ui.lessons.matrix import unmatched
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -49,6 +50,7 @@ def show() -> None:
     left, right = st.columns(2, gap="large")
     with right:
         elements.define(*SHOWN)
+        place = st.container()
         choice = elements.predict(
             "alpha",
             "on 2×2 groups, which of these cannot change at all, whatever α is?",
@@ -57,6 +59,8 @@ def show() -> None:
     if choice is None:
         with left:
             elements.draw_pair(elements.load_group(SET, index), study.evaluation(0.0).group(index))
+        with place:
+            before_alpha(study, index)
         return
     with (
         left
@@ -89,6 +93,14 @@ def show() -> None:
         "pages/3_Debias.py",
         {**elements.selection_state(SET, MODEL), **state},
     )
+
+
+def before_alpha(study: AlphaStudy, index: int) -> None:
+    """What alpha will change: the group's scores, and log P(t) of each caption, which has no image in it."""
+    data = unmatched(study.evaluation(0.0).group(index))
+    st.html(group_html.matrix_html(data, "The captioner's log scores"), width="content")
+    first, second = (f"{signed(value, data.digits)}" for value in study.prior[index])
+    st.markdown(f"log P(t) is {first} for caption 1 and {second} for caption 2, the same for both images.")
 
 
 def range_text(values: np.ndarray) -> str:

@@ -13,7 +13,7 @@ _PARAMETER = "answers"
 # Beside them `matrix-12.chance-10`: what the first answer to each was, 1 right, 2 wrong; 0 where none is known.
 _FIRSTS = "firsts"
 _ENTRY = re.compile(r"(\w+)-(\d)(\d)")
-PREDICTION, QUESTION = 0, 1
+PREDICTION, QUESTION = PARTS = 0, 1  # what a lesson asks
 
 
 def restore() -> None:
@@ -57,9 +57,7 @@ def judge(lesson: str, part: int, is_right: bool) -> None:
 def progress(lessons: Iterable[str]) -> tuple[int, int | None]:
     """How many predictions and questions of some lessons are answered, and how many of these were right at the first
     answer; None where that is not known of all, as in an address of before it was kept."""
-    answered = [
-        _of(name, _FIRSTS)[part] for name in lessons for part in (PREDICTION, QUESTION) if _of(name)[part]
-    ]
+    answered = [_of(name, _FIRSTS)[part] for name in lessons for part in PARTS if _of(name)[part]]
     return len(answered), answered.count(1) if all(answered) else None
 
 

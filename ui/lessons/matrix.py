@@ -26,6 +26,7 @@ SHOWN = (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE, GROUP_MATCH)
 DISAGREE = [f"{METRICS[GROUP_MATCH].label} right", f"{METRICS[GROUP_SCORE].label} wrong"]
 TYPED = "lesson_scores"  # in the address: the four cells of the table, row by row, `9.1_8_7.5_6`
 _MOST = 100  # of a cell
+DIGITS = 3  # of the model's scores: those that Groups shows this group with, so that both come to one margin
 BOTH, NEITHER = "GroupMatch says yes, GroupScore says no", "no metric will say so"
 
 
@@ -91,11 +92,13 @@ def unmatched(data: GroupData) -> GroupData:
 
 
 def example() -> tuple[Group, np.ndarray]:
-    """The set's first group on which the two metrics disagree, and its scores (2, 2) to two decimals."""
+    """The set's first group on which the two metrics disagree, and its scores (2, 2) as Groups shows them."""
     evaluation = elements.evaluate(elements.SET, elements.MODEL)
     mask = group_filters.notable_groups(evaluation)[group_filters._DISAGREEING]
     index = int(mask.argmax())
-    return elements.load_group(elements.SET, index), np.round(evaluation.scores[index].astype(np.float64), 2)
+    return elements.load_group(elements.SET, index), np.round(
+        evaluation.scores[index].astype(np.float64), DIGITS
+    )
 
 
 def judge(group: Group, scores: np.ndarray) -> Evaluation:
@@ -161,7 +164,9 @@ def edited(scores: np.ndarray) -> np.ndarray:
     if "matrix" not in st.session_state:  # else what was typed is counted from where the table began
         st.session_state["matrix_start"] = typed_before(scores)
     frame = matrix_frame(st.session_state["matrix_start"])
-    number = st.column_config.NumberColumn(format="%.2f", required=True, min_value=-_MOST, max_value=_MOST)
+    number = st.column_config.NumberColumn(
+        format=f"%.{DIGITS}f", required=True, min_value=-_MOST, max_value=_MOST
+    )
     names = st.column_config.Column(
         "score of", disabled=True
     )  # else it is a column without a name, with a pencil
