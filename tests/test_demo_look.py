@@ -1,5 +1,6 @@
 """The demo in a real browser, on a laptop and on a phone: what is in view, and that nothing is cut off or covered."""
 
+import gradio_app
 import pytest
 import test_browser
 
@@ -13,8 +14,6 @@ LONG = "\u221210.81 \u25cf\u2713"  # five characters and a sign, matched and a t
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     """The address of the demo as it is served."""
-    import gradio_app
-
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("GRADIO_TEMP_DIR", str(tmp_path_factory.mktemp("uploads")))
         page = gradio_app.queued(gradio_app.build())
@@ -144,6 +143,18 @@ def test_an_empty_field_says_what_to_do_above_the_ways_to_bring_a_picture(visit,
         }"""
     )
     assert min(inside) >= 0, inside
+
+
+def test_every_example_has_both_verdicts_on_the_first_screen_of_a_laptop(visit):
+    """GroupMatch, which the page is about, stood below it."""
+    page = visit(LAPTOP)
+    for i in range(len(gradio_app.EXAMPLES)):
+        page.locator("#examples tbody tr").nth(i).click()
+        caption = page.locator("#examples tbody tr").nth(i).locator("td").nth(2).inner_text()
+        page.locator("#found .cm-text", has_text=caption.strip()).first.wait_for()
+        row = page.locator("#found .cm-verdicts tr", has_text="GroupMatch").first
+        row.wait_for()
+        assert page.evaluate("scrollY") == 0 and row.bounding_box()["y"] + row.bounding_box()["height"] <= 768, i
 
 
 @pytest.mark.parametrize("window", [LAPTOP, PHONE], ids=["laptop", "phone"])
