@@ -196,8 +196,8 @@ main > .column {gap: .6rem;}
 .gradio-container :is(h1, h2) {font-weight: 600;}
 #changed {display: none;} /* pressed by the page itself */
 #found {min-height: 9rem;} /* room for the progress of a model that is being loaded */
-/* pictures of 240 pixels with the scores beside them, smaller in a low window: the verdicts of GroupScore and GroupMatch
-are on a laptop's first screen */
+/* pictures of 240 pixels with the scores beside them, smaller in a low window: GroupScore and GroupMatch are on a
+laptop's first screen */
 #found .cm-match {max-width: 38rem; grid-template-rows: auto 2rem auto;}
 #found .cm-cell img {max-height: 240px; width: auto; margin: 0 auto;}
 @media (min-width: 641px) and (max-height: 820px) {

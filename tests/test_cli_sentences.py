@@ -910,6 +910,21 @@ def test_it_is_said_why_p_of_one_difference_is_corrected_for_two_metrics_here_an
     assert _WHY_ALL.partition("; ")[2] in " ".join(told.split())
 
 
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([], "has no rows; choose another file"),
+        (["a,0,0,1.5,1", "b,0,0,0.5,1"], "Groups of 1 image and 1 caption cannot be matched; leave"),
+    ],
+)
+def test_scores_are_said_to_be_scores_though_no_image_has_two_captions(tmp_path, rows, said):
+    """They were called images and captions without scores."""
+    path = tmp_path / "scores.csv"
+    path.write_text("\n".join(["group,image,caption,score,match", *rows]) + "\n")
+    with pytest.raises(InputError, match=said):
+        CliRunner().invoke(app, ["evaluate", str(path)], catch_exceptions=False)
+
+
 @pytest.mark.parametrize("name", ["pictures.zip", "two.zip", "captions.csv"])
 def test_evaluate_says_of_images_and_captions_that_they_are_a_set_and_which_command_adds_it(name, tmp_path):
     """It said that captions.csv has no column 'score'; the page Your data said what the file is."""

@@ -1,8 +1,9 @@
 """The demo in a real browser, on a laptop and on a phone: what is in view, and that nothing is cut off or covered."""
 
-import gradio_app
 import pytest
 import test_browser
+
+import gradio_app
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -154,7 +155,9 @@ def test_every_example_has_both_verdicts_on_the_first_screen_of_a_laptop(visit):
         page.locator("#found .cm-text", has_text=caption.strip()).first.wait_for()
         row = page.locator("#found .cm-verdicts tr", has_text="GroupMatch").first
         row.wait_for()
-        assert page.evaluate("scrollY") == 0 and row.bounding_box()["y"] + row.bounding_box()["height"] <= 768, i
+        assert (
+            page.evaluate("scrollY") == 0 and row.bounding_box()["y"] + row.bounding_box()["height"] <= 768
+        ), i
 
 
 @pytest.mark.parametrize("window", [LAPTOP, PHONE], ids=["laptop", "phone"])

@@ -170,7 +170,7 @@ def test_float16_and_integer_scores_are_accepted():
     [
         (np.zeros((2, 2)), "three axes"),
         (np.zeros((0, 2, 2)), "no groups"),
-        (np.zeros((1, 3, 2)), "images <= captions"),
+        (np.zeros((1, 3, 2)), "no more images than captions"),
         (np.zeros((1, 1, 1)), "two captions"),
         (np.array([[[1.0, np.nan], [0.0, 1.0]]]), "Group 0"),
         (np.array([[["a", "b"]]]), "numbers"),

@@ -1468,6 +1468,22 @@ def test_tags_that_come_alone_are_added_to_the_file_in_view_by_one_button(app):
     assert UploadStore().get("mine.csv").beside("tags")[0] == "other.csv"
 
 
+def test_tags_that_are_there_already_are_not_offered_in_place_of_themselves(app):
+    """The button read “Add it to mine.csv, in place of tags.csv”, of the very same table."""
+    fine(several(app, mine__csv=score_rows(), tags__csv=TAG_ROWS))
+    test = several(app, tags__csv=TAG_ROWS)
+    assert said_of(test) == ["tags.csv is stored beside mine.csv already."]
+    assert not [each.label for each in test.button if "in place of" in each.label]
+
+
+def test_a_group_that_is_twice_in_a_table_of_tags_is_named(app):
+    """It was taken for scores that lack their columns."""
+    fine(several(app, mine__csv=score_rows()))
+    test = several(app, tags__csv=[*TAG_ROWS, TAG_ROWS[-1]])
+    (said,) = said_of(test)
+    assert said.endswith("tags.csv has several rows with id 'b'; leave all but one of them out.")
+
+
 def test_tags_wait_for_their_scores_and_those_of_other_groups_are_one_sentence(app):
     test = several(app, tags__csv=TAG_ROWS)
     assert said_of(test) == [
@@ -1510,6 +1526,7 @@ def test_scores_without_their_column_are_told_which_one_they_lack(app):
         (["id,hardness", "a,0.5", "b,0.25"], True),
         (["group,caption_0,caption_1", "a,one,two"], True),
         (["group,topic", "a,x", "a,y"], False),  # a row for each image
+        (["group,topic", "a,x", "b,y", "b,y"], True),  # by mistake; its reader says so
         (["group,one,two", "a,0.5,0.25", "b,1.5,2.5"], False),  # a score of each caption
         (["id,image_0,image_1,caption_0,caption_1", "a,0.png,1.png,one,two"], False),
         (["group,caption,log_prob", "a,0,-1.5"], False),

@@ -506,9 +506,13 @@ BAD_CSV = {
         CSV.replace("kind", "größe").encode("latin-1"),
         r"is not UTF-8 text \(byte 28\); save it again as UTF-8",
     ),
+    "an array of numbers": (
+        b"PK\x03\x04\x14\0\xff\xfe",
+        r"is an archive \(NPZ, ZIP or Excel\), not text; let",
+    ),
     "more images": (
         "group,image,caption,score\na,0,0,1\na,1,0,1\n",
-        r"scores\.csv: Groups of 2 images and 1 captions: need 1 <= images <= captions",
+        r"scores\.csv: Groups of 2 images and 1 caption cannot be matched; leave images out, add captions, or",
     ),
     "match twice": (
         pd.read_csv(io.StringIO(CSV)).assign(match=[1, 1, 0, 1, 1, 0, 0, 1]).to_csv(index=False),
@@ -613,7 +617,10 @@ def test_an_npy_is_no_file_of_embeddings():
 GOOD = npz(scores=np.random.default_rng(0).normal(size=(9, 2, 2)))
 BAD_NPZ = {
     "empty": (b"", "is empty"),
-    "no NPZ": (b"hello, I am a text", "pickles can run code and are never loaded"),
+    "no NPZ": (
+        b"hello, I am a text",
+        "is text and not an NPZ file; let its name end in .csv if it is a table",
+    ),
     "truncated": (GOOD[:-40], "is damaged or not an NPZ file"),
     "bits turned": (GOOD[:200] + bytes(50) + GOOD[250:], "is damaged or not an NPZ file"),
     "a pickle": (b"\x80\x04K\x01.", "pickles can run code and are never loaded"),
@@ -625,7 +632,7 @@ BAD_NPZ = {
         r"scores have shape \(2, 2\); they need \(groups, images, captions\)",
     ),
     "no groups": (npz(scores=np.zeros((0, 2, 2))), "scores.npz: There are no groups"),
-    "one caption": (npz(scores=np.zeros((2, 1, 1))), "scores.npz: Groups of 1 images and 1 captions"),
+    "one caption": (npz(scores=np.zeros((2, 1, 1))), "scores.npz: Groups of 1 image and 1 caption cannot"),
     "NaN": (
         npz(scores=np.full((2, 2, 2), np.nan), ids=["x", "y"]),
         r"scores\.npz: 8 scores are no finite numbers: nan in scores",
@@ -727,7 +734,7 @@ BAD_JSONL = {
         r"`truth` of group '0' is \[0, 1\]; list the caption index",
     ),
     "truth out of range": (f'{{"truth": [2], {LINE[1:]}', r"Truth of group '0' is \[2\]"),
-    "more images": ('{"c0_i0": 1, "c0_i1": 1}', r"scores\.jsonl: Groups of 2 images and 1 captions"),
+    "more images": ('{"c0_i0": 1, "c0_i1": 1}', r"scores\.jsonl: Groups of 2 images and 1 caption "),
     "not text": (b'{"id": "\xff"}', "is not UTF-8 text"),
 }
 

@@ -248,11 +248,13 @@ def why_not_stored(file: Any, error: InputError, in_view: str) -> str:
     if (kind := _kind_of_file(name, content)) == _PRIOR:
         return escape_markdown(f"{name} {_IS_BESIDE[PRIOR]}.")
     if what_beside(name, content) == TAGS:
-        with suppress(InputError):  # a row is there twice, which its reader says
+        try:
             lacking = counted(groups_without_tags(in_view, name, content), "group")
             do = "complete it, or upload the scores that it belongs to"
             has_not = f"has no row for {lacking} of {in_view.removeprefix(PREFIX)}"
             return escape_markdown(f"{name} {_IS_BESIDE[TAGS]} and {has_not}; {do}.")
+        except InputError as wrong:  # a group is there twice
+            return error_text(wrong)
     with suppress(InputError):
         table = open_table(name, content)
         if _ScoreColumns.likely(table) is not None:
@@ -365,6 +367,12 @@ def offer_beside(file: Any, in_view: str = "") -> bool:
     name, content = file.name, file.getvalue()
     what = what_beside(name, content)
     entries = _takes(what, name, content, in_view)[:_MOST_OFFERED] if what else []
+    there = stored_upload(in_view).beside(what) if what and in_view else None
+    if there is not None and there[1] == content:  # brought again
+        entries = [entry for entry in entries if entry != in_view]
+        if not entries:
+            _say(f"{name} is stored beside {in_view.removeprefix(PREFIX)} already.")
+            return True
     if not entries:
         return False
     _say(f"{name} {_IS_BESIDE[what]}: add it to the scores that it belongs to.")

@@ -17,6 +17,7 @@ import zipfile
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -149,6 +150,14 @@ def read_bytes(path: Path | str, data: bytes | None = None, name: str | None = N
     return content
 
 
+_BINARY = {  # how other files begin that were given a text's name -> what they are
+    b"PK\x03\x04": "an archive (NPZ, ZIP or Excel)",
+    b"\x93NUM": "an array (NPY)",
+    b"PAR1": "a Parquet file",
+    b"ARRO": "an Arrow file",
+}
+
+
 def _read_text(path: Path | str, data: bytes | None = None, name: str | None = None) -> bytes:
     """A text file as UTF-8 without a byte order mark; UTF-16 with one, as Excel writes it, is converted."""
     content = read_bytes(path, data, name)
@@ -159,6 +168,8 @@ def _read_text(path: Path | str, data: bytes | None = None, name: str | None = N
         content.decode()
     except UnicodeDecodeError as error:
         where = f"byte {error.start}"
+        if kind := _BINARY.get(content[:4]):
+            raise InputError(f"{name or path} is {kind}, not text; let its name end so.") from None
         raise InputError(f"{name or path} is not UTF-8 text ({where}); save it again as UTF-8.") from None
     if b"\0" in content:
         raise InputError(f"{name or path} holds binary data; save it as text (UTF-8).")
@@ -434,6 +445,14 @@ def _kind(path: Path) -> str:
 _MAGIC, _ZIP = b"\x93NUMPY", b"PK"  # how an array and a zip begin
 
 
+def _is_text(content: bytes) -> bool:
+    """Whether the bytes of a file are a text, by its beginning."""
+    with suppress(UnicodeDecodeError):
+        content[:4096].decode()  # a letter that is cut there alone makes one of other alphabets none
+        return b"\0" not in content[:4096]
+    return False
+
+
 def read_arrays(path: Path | str, data: bytes | None = None) -> dict[str, np.ndarray]:
     """The arrays of an NPZ file. Pickled content is refused, a truncated file is an error, and so is a bomb."""
     content = read_bytes(path, data)
@@ -455,6 +474,11 @@ def read_arrays(path: Path | str, data: bytes | None = None) -> dict[str, np.nda
     except (
         Exception
     ) as error:  # zip, zlib, NumPy and the tokenizer of its headers: each fails in its own ways
+        if _is_text(content):
+            raise InputError(
+                f"{path} is text and not an NPZ file; let its name end in .csv if it is a table, or save arrays with "
+                "numpy.savez."
+            ) from None
         if "pickle" in str(error) or not content.startswith(_ZIP):
             raise InputError(
                 f"{path} holds pickled objects or is not an NPZ file; pickles can run code and are never loaded: save "

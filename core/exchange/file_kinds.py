@@ -68,14 +68,15 @@ def _kind_of_table(table: Table) -> str:
     columns = guess_columns(table.columns)
     is_set = bool(columns.images and columns.captions)
     is_long = "score" in names and len(names.keys() & {"group", "image", "caption"}) > 1
-    if is_long and (not is_set or _repeats_images(table, names)):
+    if is_long and (not is_set or "match" in names or _repeats_images(table, names)):
         return _SCORES
     return _CAPTIONS if is_set else ""
 
 
 def _is_tags(table: Table) -> bool:
-    """Whether a table has one row for each group, by `id` or `group`, and nothing that scores, a prior or images have:
-    such rows are tags. Two columns of fractions would be the scores of two pairs."""
+    """Whether a table has one row for each group, by `id` or `group`, but for a few that are there twice, and nothing
+    that scores, a prior or images have: such rows are tags. Two columns of fractions would be the scores of two
+    pairs."""
     key = next((name for name in ("id", "group") if name in table.columns), None)
     others = [name for name in table.columns if name != key]
     known = {name.strip().lower() for name in others}
@@ -83,7 +84,7 @@ def _is_tags(table: Table) -> bool:
         return False
     rows = [row.cells for row in islice(table.rows(), _ROWS) if not row.fault]
     fractions = [name for name in others if rows and all(_is_fraction(row.get(name)) for row in rows)]
-    return 0 < len(rows) == len({str(row.get(key)) for row in rows}) and len(fractions) < 2
+    return 2 * len({str(row.get(key)) for row in rows}) > len(rows) and len(fractions) < 2
 
 
 _OF_SCORES = {"group", "image", "caption", "score", "match", "truth"}
@@ -100,9 +101,12 @@ def _is_prior(names: Collection[str]) -> bool:
 
 def _repeats_images(table: Table, names: Mapping[str, str]) -> bool:
     """Whether an image has a row for each of several captions, as one with scores does and one with its caption does
-    not."""
+    not; of a table without a row nothing speaks against it."""
     seen: dict[tuple[str, str], str] = {}
-    for row in islice(table.rows(), _ROWS):
+    rows = [*islice(table.rows(), _ROWS)]
+    if not rows:
+        return True
+    for row in rows:
         group, image, caption = (
             str(row.cells.get(names.get(key, ""))) for key in ("group", "image", "caption")
         )

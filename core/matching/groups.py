@@ -81,7 +81,8 @@ def check_form(scores: Array) -> Array:
         raise InputError("There are no groups in the scores; check the file or the filter.")
     if not 1 <= m <= k or k < 2:
         raise InputError(
-            f"Groups of {m} images and {k} captions: need 1 <= images <= captions and two captions or more."
+            f"Groups of {counted(m, 'image')} and {counted(k, 'caption')} cannot be matched; leave images out, add "
+            "captions, or exchange the two, until there are two captions or more and no more images than captions."
         )
     if not array_namespace(array).isdtype(array.dtype, ("real floating", "integral")):
         raise InputError(f"Scores hold {array.dtype} values; they need numbers.")
