@@ -867,19 +867,15 @@ def actions(
     store: ui.VisitorStore,
     others: Sequence[SeedGroup],
     results: Mapping[str, str],
-    hint: str = "",
 ) -> None:
     """What can be done with the chosen ones, all at once; a phone has it at the lower edge of the screen as long as it
-    lies below the list (`style.css`). others : all runs of the table; results : of each, as it has them. hint : what
-    the next tick does, where this would cover it."""
+    lies below the list (`style.css`). others : all runs of the table; results : of each, as it has them."""
     if not chosen:
         return
     runs = [run for sweep in chosen for run in sweep.runs]
     stoppable = sum(run.status in shared.STOPPABLE for run in runs)
     resumable = sum(run.resumable for run in runs)
     with st.container(horizontal=True, vertical_alignment="center", key="run-actions"):
-        if hint:
-            st.caption(hint)
         if len(chosen) == 1:
             page, state = page_of(chosen[0])
             ui.page_button(
@@ -918,7 +914,10 @@ def taken_away(tables: Mapping[str, pd.DataFrame], of: str) -> None:
 def run_archives(chosen: Sequence[SeedGroup]) -> None:
     """One archive of a run: its settings, iterations, scores and model; of several runs one file that holds those."""
     if not chosen:
-        st.caption("Tick runs in the table to export them as one file, with their models.")
+        st.caption(
+            "Tick runs in the table for more: the whole runs with their models; of two, also figures, a LaTeX table "
+            "and a report."
+        )
         return
     runs = [run for sweep in chosen for run in sweep.runs]
     if len(runs) == 1:
@@ -1735,11 +1734,10 @@ def page() -> None:
         newest_cards(frame, sweeps, [sweep.id for sweep in chosen])
     results = [sweep for sweep in chosen if not is_controls(sweep)]
     line = _told_of_ticks(sweeps, chosen, results)
-    is_covered = on_phone() and len(chosen) == 1  # by the bar of actions, which says it then
+    is_covered = on_phone() and len(chosen) == 1  # by the bar of actions, whose “Compare with …” says as much
     if line and not is_covered:  # after the cards, which would push it down
         st.caption(line)
-    hint = line.partition(";")[0].rstrip(".") + "." if line and is_covered else ""
-    actions(chosen, store, sweeps, dict(zip(frame["id"], frame["result"], strict=True)), hint)
+    actions(chosen, store, sweeps, dict(zip(frame["id"], frame["result"], strict=True)))
     runs = [run for sweep in sweeps for run in sweep.runs]
     if any(run.live or run.resumable for run in runs):
         st.fragment(watch, run_every=2.0)(states(runs))

@@ -2526,6 +2526,9 @@ def test_on_a_phone_what_is_done_with_ticked_runs_stays_in_sight(visit, home, mo
                 buttons = page.locator(".st-key-run-actions button:visible").all()
                 wide = [part.bounding_box()["width"] for part in buttons if "Stop" not in part.inner_text()]
                 assert len(wide) == 4 and sum(wide) + 3 * 5 <= 390 - 2 * 16
+                assert (
+                    page.locator(".st-key-run-actions [data-testid=stCaptionContainer]").count() == 0
+                )  # a row more
         tick = page.locator(f".st-key-tick-{names[-1]} label").bounding_box()
         assert min(tick["width"], tick["height"]) >= 44
         # Its letter and its time made a ticked run's heading longer: its end lay under the tick.

@@ -1256,7 +1256,7 @@ def test_a_click_on_a_row_opens_the_run(app, made):  # noqa: F811
 
 def test_there_is_one_export_and_it_holds_the_archives(app, made):  # noqa: F811
     test = app(RUNS)
-    assert "Tick runs in the table" in text(test)
+    assert "Tick runs in the table for more: the whole runs with their models; of two, also" in text(test)
     labels = [b.label for b in choose(test, made.transfer).get("download_button")]
     assert "Table (CSV)" in labels and any("half" in label for label in labels)
 

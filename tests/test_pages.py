@@ -52,6 +52,9 @@ def test_home_says_what_it_is_and_shows_one_group_with_two_verdicts(app):
     assert "Where to go from here" in text(test)
     assert "cm-match" in html(test) and "GroupScore" in html(test)
     assert len(test.get("plotly_chart")) == 1
+    assert "relations-1x4 have one image each; there both metrics are the same" in text(test).replace(
+        "\\", ""
+    )
 
 
 def test_a_link_to_a_page_of_the_gallery_shows_its_groups(app):
