@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import streamlit as st
@@ -32,9 +32,15 @@ from ui.visitor import on_phone
 LEAD = "Three papers' numbers, what is measured of them here, and yours."
 SHORT_LEAD = "What three papers claim, and what holds here."  # a line of a phone
 CLAIM = {  # what each says, in a sentence
-    "TTM": "GroupScore hides what models can do, and training on their own best matchings brings it out.",
-    "VGPT": "A captioner's likelihood ranks captions well once the language prior is taken out of it.",
-    "Cola": "Models miss which attribute belongs to which object; a light adapter on top teaches them.",
+    "TTM": "GroupScore underrates models; their own matchings can teach them more.",
+    "VGPT": "A captioner's likelihood ranks captions well; where false ones read well, its language prior must go.",
+    "Cola": "Models miss which attribute belongs to which object; a small multimodal adapter on top helps most.",
+}
+TERMS = {  # what the sentences on each paper's tables take for known
+    "TTM": "Test-time matching (TTM) trains a model on its own best matchings. GroupMatch is the share of groups matched "
+    "rightly as a whole, GroupScore of those where every single comparison is right.",
+    "VGPT": "Generative score: how likely a captioner finds a caption.",
+    "Cola": "mAP: how near the top the pictures asked for rank.",
 }
 HERE_NOTE = "“here”: small built-in models on built-in sets, trained on rendered scenes only."
 HELD_OUT_GAIN = "held-out α gain"  # begins the head of that column
@@ -198,11 +204,11 @@ def runnable(name: str, way: Any) -> None:
     tail = st.container(horizontal=True)  # the setting stands below, beside Export
     seeds, wrong = 1, list[str]()
     if any(line.job is not None and line.seeds is None for line in papers.lines(name)):
-        with tail.popover("Seeds per line", width="content"), ui.checked_numbers(whole) as wrong:
-            seeds = int(ui.number(st, "Seeds per line", 1, 64, papers.SEEDS, key="seeds") or papers.SEEDS)
+        with tail.popover("Seeds per measurement", width="content"), ui.checked_numbers(whole) as wrong:
+            seeds = int(ui.number(st, "Seeds per measurement", 1, 64, papers.SEEDS, key="seeds") or papers.SEEDS)
             st.caption(
-                "Every line that trains is run with so many seeds; its number is their mean. Lines with a number of "
-                "their own, as those of Cola's protocol (3), keep it."
+                "Every measurement that trains is run with so many seeds; its number is their mean. Those with a number "
+                "of their own, as those of Cola's protocol (3), keep it."
             )
     store = ui.VisitorStore()
     plan = papers.table_plan(store, name, seeds)
@@ -216,18 +222,24 @@ def runnable(name: str, way: Any) -> None:
         is_beside = has_figure(record) and paper_claims.has_claims(st.session_state["paper"])
         if on_phone() and not is_beside and st.session_state["paper"] != table_html.WORLD:
             paper_claims.section(st.session_state["paper"])
-        st.markdown(f"{told(name, record)}{found}{how_counted(name) if found else ''}")
-        with st.container(key="table-actions"):  # on a phone below all else
-            st.fragment(acting, run_every=poll)(*asked, [plan])
+        with st.container(key="paper-lead", gap="xxsmall"):
+            st.markdown(told(name, record, with_about=not on_phone()))
+            if found:
+                st.markdown(f"{found}{how_counted(name)}")
+        above, below = ("", "table-actions") if is_beside else ("table-actions", "")
+        act = lambda: st.fragment(acting, run_every=poll)(*asked, [plan])  # noqa: E731
+        actions_at(above, act)
         counted_of = lines_counted(store, name)
         with st.container(key="figure-beside-claims" if is_beside else None):  # on a laptop; see the style
             figure, claims = st.container(), st.container()
             with claims:  # first: on a phone its lists stand above the figure, and pushed it down
                 paper_claims.each_claim(st.session_state["paper"], counted_of)
             with figure:
+                about_above(name)
                 figures = figures_of(name, seeds, plan, poll)
+        actions_at(below, act)
         if counted_of is not None and st.session_state["paper"] not in table_html.PAPERS:
-            with st.expander("How lines are counted"):  # of a paper it stands with its claims
+            with st.expander("How measurements are counted"):  # of a paper it stands with its claims
                 paper_claims.how_counted(counted_of)
         st.fragment(standing, run_every=poll)(*asked, [plan])
         folded = folded_label(name, record)
@@ -260,10 +272,10 @@ def counts_lines(key: str) -> bool:
 
 
 def how_counted(key: str) -> str:
-    """` [Of the 49, 20 are of 2×2 groups, ... ↓](#...).`, the way from their count to how they are counted: the
-    claims below count parts of them, which looked like other counts. "" where another table is shown."""
-    parts = paper_claims.lines_in_parts() if counts_lines(key) else ""
-    return f" [{parts} ↓](#{ttm_shifts.COUNTED})." if parts else ""
+    """` [How this is counted, beside the 61 of 108 of Test-time matching ↓](#...).`, the way from a count to how it is
+    counted: that of another page looked like another finding. "" where another table is shown."""
+    other = ttm_shifts.every_rise() if counts_lines(key) else ""
+    return f" [How this is counted, beside the {other} of Test-time matching ↓](#{ttm_shifts.COUNTED})." if other else ""
 
 
 def measured_note(record: dict[str, Any]) -> str:
@@ -361,7 +373,7 @@ def acting(name: str, seeds: int, polled: bool, wrong: str, made: list[papers.Ta
         if polled != under_way(store, name, plan):
             st.rerun()
         if wrong:
-            st.caption(escape_markdown(f"To start, change “Seeds per line”: {wrong}"))
+            st.caption(escape_markdown(f"To start, change “Seeds per measurement”: {wrong}"))
         actions(store, plan, bool(wrong))
 
 
@@ -475,8 +487,8 @@ def own_table(record: dict[str, Any], own: str) -> None:
         if has_figure(record):
             yours = any(cell["yours"] is not None for line in record["lines"] for cell in line["cells"])
             beside = ", with yours" if yours else ""
-            lines = counted(_rows_of(own), "line")
-            fold(f"Published, as the paper prints it{beside}: {lines}")
+            rows = counted(_rows_of(own), "row")
+            fold(f"Published, as the paper prints it{beside}: {rows}")
         st.markdown(published_head(record))
         st.html(own)
 
@@ -491,12 +503,12 @@ def published_head(record: dict[str, Any]) -> str:
     cells = [cell for line in record["lines"] for cell in line["cells"]]
     if any(cell["paper"] is not None for cell in cells):
         return "**Published**, as the paper prints it"
-    return "**The paper's lines**, of which it prints no numbers: yours stand here once you have run one"
+    return "**The paper's rows**, of which it prints no numbers: yours stand here once you have run one"
 
 
 def verdict(store: RunStore, record: dict[str, Any]) -> str:
-    """` **On the built-in world it rises on 22 of 49 lines and falls on 27** (below).`, beside what a paper's table
-    says; "" where nothing here tests its claim."""
+    """`**Here, with small models on rendered scenes, GroupMatch clearly rises in 6 of 49 measurements ...** (below).`, under
+    what a paper's table says; "" where nothing here tests its claim."""
     key = record["table"]
     names = [] if key.startswith("cola/") else table_html.COUNTERPARTS.get(key, ())[-1:]
     said = table_html._findings(key, record)
@@ -504,13 +516,13 @@ def verdict(store: RunStore, record: dict[str, Any]) -> str:
         world = table_html.table_choices(table_html.WORLD)[name].key
         said += table_html._findings(world, record_here(store, world), key)
     verdicts = [escape_markdown(each.verdict) for each in said if each.verdict]
-    return "".join(f" **{each}** ([below ↓](#ours-here))." for each in verdicts)
+    return " ".join(f"**{each}** ([below ↓](#ours-here))." for each in verdicts)
 
 
 def way_to_plan(plan: papers.TablePlan) -> str:
-    """A link down to the lines of the table and what runs them."""
+    """A link down to the measurements of the table and what runs them."""
     can_run = any(status.state in ("ready", "stopped") for status in plan.lines) and not is_public()
-    return f"[{'Run a line' if can_run else 'What each line needs'} ↓](#plan-of-lines)"
+    return f"[{'Run a measurement' if can_run else 'What each measurement needs'} ↓](#plan-of-lines)"
 
 
 def finding_of(key: str, measured: dict[str, Any], record: dict[str, Any]) -> str:
@@ -542,17 +554,17 @@ def ours_table(ours: Ours) -> str:
         st.html(ours.markup)
         return more
     if not ours.first:
-        with st.expander(f"All {lines} lines"):  # what is below it is soon there
+        with st.expander(f"All {lines} rows"):  # what is below it is soon there
             st.html(ours.markup)
         return more
     of_gains = ours.opens == FIRST_OF_WORLD
     with st.container(key="ours-on-phone" if ours.is_folded else "ours-gains" if of_gains else None):
         if ours.is_folded:  # on a phone; see the style
-            fold(f"Ours: {lines} lines, with intervals and chance")
+            fold(f"Ours: {lines} measurements, with intervals and chance")
         st.html(ours.first)
         if of_gains:  # there GroupMatch alone, before and after, until it is opened
             fold("Every number: GroupScore, too")
-        with st.expander(f"The other {lines - _rows_of(ours.first)} lines"):
+        with st.expander(f"The other {lines - _rows_of(ours.first)} measurements"):
             st.html(ours.others)
     return more
 
@@ -704,7 +716,7 @@ def served_note(plan: papers.TablePlan) -> None:
         names = dict.fromkeys(job.model.removeprefix("api:") for s in waiting for job in s.line.jobs)
         st.caption(
             escape_markdown(
-                f"{counted(len(waiting), 'line')} of {', '.join(names)}: it has no weights to download, and nobody can "
+                f"{counted(len(waiting), 'measurement')} of {', '.join(names)}: it has no weights to download, and nobody can "
                 "train it. Its scores come from an endpoint, whose key “Plan” tells how to set; a file with its scores "
                 "can be measured on “Your data”."
             )
@@ -719,10 +731,27 @@ def state_of(status: papers.LineStatus) -> str:
     return "served" if status.state == "missing" and status.is_served else status.state
 
 
-def told(key: str, record: dict[str, Any] | None = None) -> str:
-    """The table's title and what it says, in Markdown."""
+def told(key: str, record: dict[str, Any] | None = None, with_about: bool = True) -> str:
+    """The table's title, what its sets ask, what the words mean, and what it says, in Markdown."""
     title = f"**{escape_markdown(st.session_state['table'])}: {escape_markdown(chosen.title)}.**"
-    return f"{title} {''.join(findings(key, record)[:1])}".strip()
+    about = escape_markdown(table_html._about(key)) if with_about else ""
+    terms = TERMS.get(table_html.PAPERS.get(st.session_state["paper"], ""), "")
+    return " ".join(filter(None, (title, about, terms, *findings(key, record)[:1])))
+
+
+def about_above(key: str) -> None:
+    """On a phone, where all else that is said of a table stands below its figure: what its sets ask, above that."""
+    if on_phone() and (about := table_html._about(key)):
+        with st.container(key="paper-about"):
+            st.caption(escape_markdown(about))
+
+
+def actions_at(key: str, act: Callable[[], None]) -> None:
+    """What can be done with a table, at one of two places: below a figure that is to end on the first screen, else above
+    it; on a phone below all else. key : "" at the other place."""
+    if key:
+        with st.container(key=key):
+            act()
 
 
 def findings(key: str, record: dict[str, Any] | None = None) -> list[str]:
@@ -743,7 +772,7 @@ def actions(store: RunStore, plan: papers.TablePlan, blocked: bool) -> None:
             st.button("Stop running this table", on_click=runs.run_action, args=(stop,), **button)
         elif ready and not is_public():
             begin = lambda: start_table(store, plan.name, plan.seeds)  # noqa: E731
-            label = "Resume what was interrupted" if "stopped" in states else "Run all available lines"
+            label = "Resume what was interrupted" if "stopped" in states else "Run all available"
             short = (
                 plan.seconds is not None and plan.seconds <= 3600
             )  # else no click that the page recommends
@@ -756,12 +785,12 @@ def actions(store: RunStore, plan: papers.TablePlan, blocked: bool) -> None:
                 disabled=blocked,
             )
         if ready and is_public():
-            st.caption(f"{counted(len(ready), 'line')} can run on your own installation.", width="content")
+            st.caption(f"{counted(len(ready), 'measurement')} can run on your own installation.", width="content")
         elif ready:
             seconds = plan.seconds
             left = "no time estimate yet" if seconds is None else f"about {duration(seconds)}"
             beside = f", {plan.at_once} runs at a time" if plan.at_once > 1 and seconds is not None else ""
-            lines = f"{counted(len(ready), 'line')}{' to go' if working else ''}, {seeds_text(ready)} each"
+            lines = f"{counted(len(ready), 'measurement')}{' to go' if working else ''}, {seeds_text(ready)} each"
             st.caption(f"{lines}: {left}{beside}. It continues when you close this page.", width="content")
 
 
@@ -794,13 +823,13 @@ def plan_of_lines(store: RunStore, plan: papers.TablePlan, blocked: bool) -> Non
     for, each once."""
     needs = table_html.missing_resources(text for status in plan.lines for text in status.missing)
     more = f"{counted(len(needs), 'thing')} to get first" if needs else "each with its next step"
-    label = f"Plan: {counted(len(plan.lines), 'line')}, {more}"
+    label = f"Plan: {counted(len(plan.lines), 'measurement')}, {more}"
     st.html('<div id="plan-of-lines"></div>')
     box = st.expander(label, key="plan", on_change="rerun")
     with box:
         states_line(plan)
         if plan.name == "world":
-            st.caption("A row of the table is two lines here: test-time matching, and SimpleMatch.")
+            st.caption("A row of the table is two measurements here: test-time matching, and SimpleMatch.")
         served_note(plan)
     if not box.open:
         return
@@ -812,7 +841,7 @@ def plan_of_lines(store: RunStore, plan: papers.TablePlan, blocked: bool) -> Non
                 line_row(store, status, f"line-{plan.lines.index(status)}", queued, blocked)
         lines_without_step(plan)
         if needs:
-            st.markdown("**Not on this machine.** A line can be run once all that it waits for is here.")
+            st.markdown("**Not on this machine.** A measurement can be run once all that it waits for is here.")
         for item in needs:
             resource(item)
 
@@ -827,7 +856,7 @@ def lines_without_step(plan: papers.TablePlan) -> None:
     if not waiting:
         return
     verb = "waits" if len(waiting) == 1 else "wait"
-    with st.expander(f"{counted(len(waiting), 'line')} {verb}, and for what"):
+    with st.expander(f"{counted(len(waiting), 'measurement')} {verb}, and for what"):
         st.markdown("\n".join(map(waits_for, waiting)))
 
 
@@ -877,7 +906,7 @@ def next_step(store: RunStore, status: papers.LineStatus, key: str, blocked: boo
 
 def resource(item: Any) -> None:
     """Data or weights that are not here, with the ways to get them once it is opened."""
-    label = f"**{escape_markdown(item.what)}**, for {counted(item.lines, 'line')}"
+    label = f"**{escape_markdown(item.what)}**, for {counted(item.lines, 'measurement')}"
     with st.expander(label):
         ways_to_get(item.ways)
 
@@ -929,7 +958,8 @@ def printed_notes(paper: str, table: str) -> list[str]:
 
 def page(paper: str, way: Any) -> None:
     if paper == YOURS:
-        published.section(ui.VisitorStore(), {"paper": YOURS})
+        with st.container(key="own-result"):
+            published.section(ui.VisitorStore(), {"paper": YOURS})
         ui.cite(None, ("TTM", "Winoground"), NOTE)
         return
     short = table_html.PAPERS.get(paper, "TTM")

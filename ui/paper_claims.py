@@ -42,7 +42,9 @@ _IN_SHORT = {
     "Models that GroupScore puts below chance are above chance by GroupMatch.": (
         "models below chance by GroupScore are above it by GroupMatch"
     ),
-    "After SimpleMatch, GroupScore is what GroupMatch was before.": "SimpleMatch lifts GroupScore to GroupMatch",
+    "After SimpleMatch, in groups of several pictures, GroupScore is what GroupMatch was before.": (
+        "SimpleMatch lifts GroupScore to GroupMatch in groups of k pictures and k captions"
+    ),
     "Training on right matchings only would lift it much further.": (
         "training on right matchings only gains far more"
     ),
@@ -132,10 +134,10 @@ _IN_WORDS = (
 )
 _EVIDENCE = "The evidence for each claim"
 _WHY_LESS = "Why less than in the paper?"
-_COUNTED_SO = "How lines are counted"
+_COUNTED_SO = "How measurements are counted"
 _MARKS = {"same": "✓", "different": "✗", "open": "?"}
 _MANY, _FIRST = 7, 5  # claims of a verdict: 17 in sight were two screens of a phone
-_OF_NEITHER = re.compile(r"lines of neither kind( \(.*?\))")
+_OF_NEITHER = re.compile(r"measurements of neither kind( \(.*?\))")
 _EACH = "claims-here"  # the place of all claims with their numbers
 
 
@@ -185,9 +187,9 @@ def each_claim(paper: str, lines: Mapping[str, Any] | None = None) -> None:
 
 
 def how_counted(lines: Mapping[str, Any]) -> None:
-    """What the count of the lines of all sets and models counts, at the place to which that count leads, and how the
+    """What the count of the measurements of all sets and models counts, at the place to which that count leads, and how the
     others of the pages fit it. lines : `TablePlan.record()` of that table."""
-    counted_so, fits = how_lines_are_counted(lines)
+    counted_so, fits = how_measurements_are_counted(lines)
     if counted_so:
         st.html(f'<div id="{COUNTED}"></div>')
         st.markdown(f"**{_COUNTED_SO}.** {counted_so} {fits}")
@@ -233,7 +235,7 @@ def _why_less(record: Mapping[str, Any]) -> str:
         f"goes from {before} to {after} % (chance {_pct(right['chance'])} %)."
     )
     over_all = (
-        f"Over all {found['lines']} lines the share that is right at first does not tell the gain (rank correlation "
+        f"Over all {found['lines']} measurements the share that is right at first does not tell the gain (rank correlation "
         f"{_signed(found['rank_correlation'], 2)})."
     )
     return true_minus(
@@ -255,10 +257,10 @@ def _short(claim: Mapping[str, Any]) -> str:
     if held := re.search(r"below chance on (\d+) of \d+ sets; on (\d+) of these", decided):
         return f"clearly on {held[2]} of {held[1]} sets{_untold(int(held[1]) - int(held[2]))}."
     if moved := re.search(
-        r"^Of (\d+) (such lines|sets) (\d+) rises? and (\d+) falls? clearly(?: \((.+?)\))?", decided
+        r"^Of (\d+) (such measurements|sets) (\d+) rises? and (\d+) falls? clearly(?: \((.+?)\))?", decided
     ):
-        of, lines, rise, fall, model = moved.groups()
-        named = _such_lines(claim) if lines == "such lines" else "2×2 sets"
+        of, what, rise, fall, model = moved.groups()
+        named = _such_measurements(claim) if what.startswith("such") else "2×2 sets"
         return f"{f'with {model}, ' if model else ''}{_clear(int(of), named, int(rise), int(fall))}."
     if won := re.search(r"^Clearly higher on (\d+) of (\d+) sets, clearly lower on 0,", decided):
         return f"clearly on {won[1]} of {won[2]} sets{_untold(int(won[2]) - int(won[1]))}."
@@ -326,8 +328,8 @@ def _claims_of(short: str) -> tuple[list[Mapping[str, Any]], str]:
     return claims, rule or _FIGURES_RULE.format(record.get("rule"))
 
 
-def how_lines_are_counted(record: Mapping[str, Any]) -> tuple[str, str]:
-    """What a line of the table of all sets and models is and when it rises, and how its count fits those of the claims
+def how_measurements_are_counted(record: Mapping[str, Any]) -> tuple[str, str]:
+    """What a measurement of the table of all sets and models is and when it rises, and how its count fits those of the claims
     and of the page on test-time matching, in Markdown. record : `TablePlan.record()` of that table."""
     kinds = (record_of_claims() or {}).get("lines", ())
     if not kinds:
@@ -336,42 +338,33 @@ def how_lines_are_counted(record: Mapping[str, Any]) -> tuple[str, str]:
     runs = f"of {counted(seeds.pop(), 'seed')}" if len(seeds) == 1 else "over its seeds"
     changes = list(_changes(record))
     counted_so = (
-        f"A line is one model on one set, the mean {runs}. It rises where GroupMatch ends "
+        f"A measurement is one model on one set, the mean {runs}. It rises where GroupMatch ends "
         "higher than before, clearly where the value before lies outside the 95 % interval after."
     )
     fits = (
         f"Whether clear or not, {sum(each > 0 for each in changes)} rise and {sum(each < 0 for each in changes)} fall. "
-        f"{_lines_add_up()} {both_counts()}"
+        f"{_measurements_add_up()} {both_counts()}"
     )
     return counted_so, fits.strip()
 
 
 def _changes(record: Mapping[str, Any]) -> Iterator[float]:
-    """By how much GroupMatch ends higher than before, of every line of the table of all sets and models."""
+    """By how much GroupMatch ends higher than before, of every measurement of the table of all sets and models."""
     for line in record["lines"]:
         at = {c["method"]: c["shipped"] for c in line["cells"] if c["metric"] == GROUP_MATCH}
         if at.get("TTM") is not None and at.get("SimpleMatch") is not None:
             yield at["TTM"] - at["SimpleMatch"]
 
 
-def lines_in_parts() -> str:
-    """`Of the 49, 20 are of 2×2 groups, 20 of groups of one image, 9 of neither`: the claims count a part each; ""
-    where none is recorded."""
-    kinds = (record_of_claims() or {}).get("lines", ())
-    first, *rest = [(kind["lines"], f"of {kind['of'] or 'neither'}") for kind in kinds] or [("", "")]
-    parts = ", ".join([f"{first[0]} are {first[1]}", *(f"{lines} {of}" for lines, of in rest)])
-    return f"Of the {sum(kind['lines'] for kind in kinds)}, {parts}" if kinds else ""
-
-
-def _such_lines(claim: Mapping[str, Any]) -> str:
-    """`lines of 2×2 groups`, the part of all lines that a claim is about, in the words in which the headline has it."""
+def _such_measurements(claim: Mapping[str, Any]) -> str:
+    """`measurements of 2×2 groups`, the part of all that a claim is about."""
     kinds = [kind["of"] for kind in (record_of_claims() or {}).get("lines", ()) if kind["of"]]
     of = next((each for each in kinds if each.removeprefix("groups of ") in claim["says"]), "")
-    return f"lines of {of}" if of else "lines"
+    return f"measurements of {of}" if of else "measurements"
 
 
-def _lines_add_up() -> str:
-    """How the clear changes that single claims count make those of all lines; of another metric are none of these."""
+def _measurements_add_up() -> str:
+    """How the clear changes that single claims count make those of all measurements; of another metric are none of these."""
     kinds = (record_of_claims() or {}).get("lines", ())
     others = next(
         (found[1] for c in _claims_of("TTM")[0] if (found := _OF_NEITHER.search(str(c.get("decided_by"))))),
@@ -385,7 +378,7 @@ def _lines_add_up() -> str:
     lines, rises, falls = (sum(kind[name] for kind in kinds) for name in ("lines", "rises", "falls"))
     if not lines:
         return ""
-    return f"All {lines} lines, clearly: {_rises(rises, falls)} ({'; '.join(parts)})."
+    return f"All {lines} measurements, clearly: {_rises(rises, falls)} ({'; '.join(parts)})."
 
 
 def _rises(rises: int, falls: int) -> str:
@@ -393,13 +386,13 @@ def _rises(rises: int, falls: int) -> str:
     return f"{rises} rise{'s' * (rises == 1)}, {falls} fall{'s' * (falls == 1)}"
 
 
-def _clear(of: int, lines: str, rises: int, falls: int) -> str:
-    """`on 2 of the 20 lines it clearly falls; 4 clearly rise, 14 cannot be told`: what speaks against it first."""
+def _clear(of: int, what: str, rises: int, falls: int) -> str:
+    """`in 2 of the 20 measurements it clearly falls; 4 clearly rise, 14 cannot be told`: what speaks against it first."""
     untold = _untold(of - rises - falls)
     if not falls:
-        return f"on {rises or 'none'} of the {of} {lines} it clearly rises, on none it clearly falls{untold}"
+        return f"in {rises or 'none'} of the {of} {what} it clearly rises, in none it clearly falls{untold}"
     risen = f"{rises or 'none'} clearly rise{'s' * (rises < 2)}"
-    return f"on {falls} of the {of} {lines} it clearly falls; {risen}{untold}"
+    return f"in {falls} of the {of} {what} it clearly falls; {risen}{untold}"
 
 
 def _rows(claims: list[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -423,7 +416,7 @@ def _here(claim: Mapping[str, Any]) -> str:
     if "figures" in claim:
         figures = "; ".join(_figure(each) for each in claim["figures"])
         said = escape_markdown(true_minus(f"{claim['decided_by']} {figures}".rstrip()))
-        return said.replace("such lines", f"[{_such_lines(claim)}]({TO_COUNTED})")
+        return said.replace("such measurements", f"[{_such_measurements(claim)}]({TO_COUNTED})")
     if "difference" not in claim:
         return "not measured"
     return true_minus(_points(claim))

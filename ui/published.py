@@ -70,7 +70,7 @@ def section(store: RunStore, page: Mapping[str, str]) -> None:
 
     page : what the page shows above it, for the link.
     """
-    st.markdown("What others published of one set, and where your number stands among it.")
+    st.markdown("What others published of one set, and where yours stands: type a number, or upload a file.")
     sets = PublishedSet.every()
     st.html(f'<div id="{_SET}"></div>')  # to which what is said of one's own leads
     left, right = st.columns(2, vertical_alignment="bottom")
@@ -87,7 +87,7 @@ def section(store: RunStore, page: Mapping[str, str]) -> None:
     table = chosen.standing(metric, own)
     table, marks = table.assign(place=_places(table)), _marks(table)
     _say_own(table, marks, chosen, metric)
-    _draw_own(table, metric)
+    drawn = _draw_own(table, metric)
     typed = st.text_input("Filter by system, method or source", key="published_filter", width=400).strip()
     text = table.astype(str).agg(" ".join, axis=1).str.lower()
     table = table[text.str.contains(typed.lower(), regex=False) | table["kind"].eq("yours")]
@@ -99,9 +99,11 @@ def section(store: RunStore, page: Mapping[str, str]) -> None:
     export_section(
         f"published-{label}",
         table.drop(columns=["cited", "place"]).rename(columns=_HEADS),
+        drawn,
         latex=lambda: _latex(table, marks, about, st.session_state.get(_CITE, True)),
         more=_ask_cite,
         papers=[*dict.fromkeys(filter(None, [*cited, chosen.citation]))],
+        title=f"{label}, {_label(metric)}: published, and yours",
         state={**page, "published_set": label, "published_metric": _label(metric)},
     )
 
@@ -358,24 +360,31 @@ def _say_own(table: pd.DataFrame, marks: Mapping[str, str], chosen: PublishedSet
 
 
 def _taken_for(chosen: PublishedSet, metric: str, row: Mapping[Any, Any]) -> str:
-    """`, taken for Winoground, as it has 400 groups of 2×2 (choose another set ↑)` of a number that does not say itself
-    of which set it is; "" of a run, and of a file that names its benchmark."""
-    if not row["source"].startswith("typed") and "names no benchmark" not in row["note"]:
+    """`, taken for Winoground, as it has 400 groups of 2×2 (choose another set ↑)` of a file that does not say itself of
+    which set it is, `; 400 groups, as Winoground has: compared with it` of a number that somebody typed, who knows; "" of
+    a run, and of a file that names its benchmark."""
+    is_typed = row["source"].startswith("typed")
+    if not is_typed and "names no benchmark" not in row["note"]:
         return ""
     groups = re.search(r"([\d,]+) groups?\b", row["note"])
     entry = benchmark_entry(chosen.benchmark(metric)) if chosen.benchmark(metric) else None
     has_as_many = entry is not None and groups and not row["caution"] and any(entry.counts.values())
     of = f" of {chosen._shape[0]}×{chosen._shape[1]}" if chosen._shape else ""
+    way = f"([choose another set ↑](#{_SET}))"
+    if is_typed:
+        said = f"{groups[0]}, as {chosen.title} has: compared with it" if has_as_many and groups else ""
+        return f"; {escape_markdown(said or f'compared with {chosen.title}')} {way}"
     why = f", as it has {groups[0]}{of}" if has_as_many and groups else ""
-    return f", taken for {escape_markdown(chosen.title + why)} ([choose another set ↑](#{_SET}))"
+    return f", taken for {escape_markdown(chosen.title + why)} {way}"
 
 
-def _draw_own(table: pd.DataFrame, metric: str) -> None:
-    """One's own numbers with their intervals among the published ones that they are compared with, and chance."""
+def _draw_own(table: pd.DataFrame, metric: str) -> dict[str, Any]:
+    """One's own numbers with their intervals among the published ones that they are compared with, and chance; returns
+    the figure by name, for the export, {} where nothing can be compared."""
     own = table[table["kind"].eq("yours") & table["caution"].eq("")]
     others = table[table["kind"].eq("published") & table["caution"].eq("")]
     if own.empty or others.empty:
-        return
+        return {}
     chances = table[table["kind"].eq("chance")]["value"]
     theirs, mine = ([_mark(row) for row in rows.to_dict("records")] for rows in (others, own))
     figure = plots._standing_figure(theirs, mine, chances.min() if chances.size else None)
@@ -385,6 +394,7 @@ def _draw_own(table: pd.DataFrame, metric: str) -> None:
         f"{counted(len(others), 'comparable published result')}, and chance."
     )
     chart(figure, alt, "standing")
+    return {"standing": figure}
 
 
 def _mark(row: Mapping[Any, Any]) -> plots._Mark:

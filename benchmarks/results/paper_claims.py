@@ -195,7 +195,7 @@ def simplematch() -> tuple[list[int], str, list[Value | Gain]]:
 def gains_on(sets: Sequence[str]) -> tuple[list[int], str, list[Value | Gain]]:
     found = [gain(model, name) for model in ADAPTED for name in sets]
     sides = [each.side for each in found]
-    said = f"Of {len(found)} such lines {_counted_sides(sides)}."
+    said = f"Of {len(found)} such measurements {_counted_sides(sides)}."
     ordered = sorted(found, key=lambda each: each.difference)
     extremes = [ordered[-1], ordered[0]]
     return sides, f"{said} The most and the least, GroupMatch:", extremes
@@ -206,7 +206,7 @@ def gains_on_one_image() -> tuple[list[int], str, list[Value | Gain]]:
     nothing."""
     sides, said, extremes = gains_on(ONE_IMAGE)
     rest = _sides_of_the_rest()
-    others = f"{len(rest)} lines of neither kind ({', '.join(OTHER_SHAPES)}, a CLIP stopped early)"
+    others = f"{len(rest)} measurements of neither kind ({', '.join(OTHER_SHAPES)}, a CLIP stopped early)"
     apart = f" Not counted here: {others}, of which {_counted_sides(rest)}."
     return sides, said.replace(" The most", f"{apart} The most"), extremes
 
@@ -434,7 +434,7 @@ CLAIMS = (
         first=True,
     ),
     Claim(
-        "After SimpleMatch, GroupScore is what GroupMatch was before.",
+        "After SimpleMatch, in groups of several pictures, GroupScore is what GroupMatch was before.",
         "TTM, section 3.1",
         simplematch,
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import textwrap
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,9 +13,9 @@ import plotly.graph_objects as go
 from core.base.text import _pct
 from core.figures._style import MARK_COLOUR, OUTCOME_COLOURS, SERIES, layout, rows_axis, whiskers
 
-_ROW, _AROUND = 36, 64  # pixels of a row, and of the axis and what stands above the rows
+_ROW, _LINE, _AROUND = 36, 15, 64  # pixels of a row, of a line of its name, of the axis and what stands above the rows
 _BEYOND = 6  # points that the axis goes beyond the highest number
-_NAME = 22  # letters of a name that a phone has room for beside the figure
+_NAME = 22  # letters of a line of a name, for which a phone has room beside the figure
 
 
 class _Mark(NamedTuple):
@@ -54,8 +56,9 @@ def _standing_figure(others: Sequence[_Mark], own: Sequence[_Mark], chance: floa
         said = f"chance {_pct(chance)} %"
         figure.add_vline(x=chance, line=line, annotation_text=said, annotation_position="top")
     figure.update_layout(showlegend=False)  # the rows are named
-    layout(figure, _AROUND + _ROW * (1 + len(own)), "", "")
-    names = ["yours"] if len(own) == 1 else [_short(mark.name) for mark in own]
+    names = ["yours"] if len(own) == 1 else [_in_lines(mark.name) for mark in own]
+    row = max(_ROW, *(_LINE * (1 + name.count("<br>")) for name in names))
+    layout(figure, _AROUND + row * (1 + len(own)), "", "")
     rows_axis(figure, ["published", *names])
     highest = max([*(mark.value for mark in others), *ends[:, 1], chance or 0])
     return figure.update_xaxes(range=[0, min(102, highest + _BEYOND)], ticksuffix=" %", rangemode="normal")
@@ -66,5 +69,6 @@ def _hover(mark: _Mark) -> str:
     return f"{mark.name}: {mark.value:.2f} %{interval}"
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
+def _in_lines(name: str) -> str:
+    """The whole name: of several one's own rows, two that begin alike were cut to the same letters."""
+    return "<br>".join(html.escape(line, quote=False) for line in textwrap.wrap(name, _NAME))

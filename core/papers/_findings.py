@@ -21,6 +21,16 @@ def _written() -> dict[str, str]:
     return json.loads((assets() / "papers" / "findings.json").read_text("utf-8"))
 
 
+@cache
+def _of_what() -> dict[str, str]:
+    return json.loads((assets() / "papers" / "about.json").read_text("utf-8"))
+
+
+def _about(key: str) -> str:
+    """What a table's sets ask, in a sentence; "" where nothing is written. key : as of `finding`."""
+    return _of_what().get(key, "")
+
+
 class _Finding(NamedTuple):
     """A paragraph about a table. verdict : whether what the paper claims is seen here, in a sentence without its full
     stop; "" where the table asks of something else, or is the paper's own. text : the rest."""
@@ -86,12 +96,15 @@ def _capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
+_HERE = "Here, with small models on rendered scenes"  # begins every verdict
+
+
 def _agrees(same: int, of: int, in_part: str) -> str:
-    """The verdict below a paper's table. same : of so many lines, how many say what the paper says. in_part : what is
+    """The verdict below a paper's table. same : of so many measurements, how many say what the paper says. in_part : what is
     seen where some do and others do not: numbers of both say more than “in part”."""
     if 0 < same < of:
-        return f"On the built-in world {in_part}"
-    return f"{'The same' if same else 'Not the same'} on the built-in world"
+        return f"{_HERE}, {in_part}"
+    return f"{_HERE}, {'the same is' if same else 'this is not'} seen"
 
 
 # Tables whose claim is what is measured here, too: that test-time matching raises a metric, that Cola's own adapters
@@ -201,7 +214,7 @@ def _by_length(agrees: bool) -> _Finding:
     )
 
 
-_OF_QUERIES = {"all": "of all queries", "unseen": "of unseen combinations"}
+_OF_QUERIES = {"all": "on all queries", "unseen": "on unseen combinations"}
 
 
 def _standings(part: str) -> dict[int, tuple[str, float, float, str]]:
@@ -211,7 +224,7 @@ def _standings(part: str) -> dict[int, tuple[str, float, float, str]]:
 
 
 def _where_own(part: str, standings: Mapping[int, tuple[str, float, float, str]]) -> str:
-    """`of all queries after 64 epochs but not after 16`; `not of ...` where another one is highest always."""
+    """`on all queries after 64 epochs but not after 16`; `not on ...` where another one is highest always."""
     of = _OF_QUERIES[part]
     own, other = (
         " and ".join(str(e) for e, (*_, is_own) in standings.items() if bool(is_own) is wanted)
@@ -248,23 +261,22 @@ def _standing(length: int, epochs: int, part: str) -> tuple[str, float, float, s
 
 
 def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
-    """On how many lines test-time matching raises its metric, and where most. agrees : begin with whether that is what
-    the paper's table says."""
+    """In how many measurements test-time matching raises its metric, and where most. agrees : begin with whether that is
+    what the paper's table says."""
     found = list(_before_and_after(plan, part))
     if not found:
         return _NOTHING
     metric = label_and_meaning(found[0][1])[0] + (f" of {part} groups" if part else "")
     raised = [row for row in found if row[3] > row[2]]
     if raised and len(found) == 1:
-        where = f"on the one measured line, {raised[0][0]}"
+        where = f"in the one measurement, {raised[0][0]}"
         text = f"test-time matching raises {metric} {where}: {_from_to(raised[0])}."
         return _Finding("", _capital(text))
     # Without their number, which stood beside that of all lines here and that of the claims.
-    every = f"every line{' that measures it' * (len(found) < len(plan['lines']))}"
-    few = f"{len(raised) or 'none'} of {len(found)} measured lines"
+    few = f"{len(raised) or 'none'} of {counted(len(found), 'measurement')}"
     within = [row for row in raised if row[4] is not None and not _side(row)]
     lower = sum(row[3] < row[2] for row in found)
-    in_part = f"it rises on {len(raised)} of {len(found)} lines and falls on {lower}"
+    in_part = f"it rises in {len(raised)} of {counted(len(found), 'measurement')} and falls in {lower}"
     if within:  # the clear counts alone: with the others beside them, readers could not make the numbers meet
         in_part = f"{metric} {_clear_counts(found)}"
     most, least = (pick(found, key=lambda row: row[3] - row[2]) for pick in (max, min))
@@ -275,11 +287,12 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
     if len(within) > 1 or (within and lower):
         most_of = f"It rises most on {best}" + (f", and falls most on {worst}" if lower else "")
         return _Finding(verdict, f"with test-time matching {metric} {_clear_counts(found)}. {most_of}.")
-    text = f"test-time matching raises {metric} on {every if len(raised) == len(found) else few}"
+    every = "with every model on every set" if all(row[6] for row in found) else "in every measurement"
+    text = f"test-time matching raises {metric} {every if len(raised) == len(found) else f'in {few}'}"
     text += f", most on {best}" if raised else ""
     if within:
         text += f"; on {_said(within[0][0])} the value before lies within the interval after"
-    text += f". It falls on {lower}, most on {worst}" if lower else ""
+    text += f". It falls in {lower}, most on {worst}" if lower else ""
     return _Finding(verdict, f"{text}.")
 
 
@@ -290,16 +303,17 @@ def _from_to(row: _Change) -> str:
 
 
 def _side(row: _Change) -> int:
-    """Of a line of `_before_and_after`, whether it clearly rises (1) or falls (-1)."""
+    """Of a measurement of `_before_and_after`, whether it clearly rises (1) or falls (-1)."""
     return _shipped_results._clear_side(row[2], row[4], row[5])
 
 
 def _clear_counts(found: list[_Change]) -> str:
-    """`clearly rises on 6 of 49 lines and clearly falls on 4; on the other 39 the 95 % interval after cannot tell`."""
+    """`clearly rises in 6 of 49 measurements (a model on a set each) and clearly falls in 4; in the other 39 the change
+    is within the 95 % interval`."""
     risen, sunk = (sum(_side(row) == side for row in found) for side in (1, -1))
     return (
-        f"clearly rises on {risen or 'none'} of {len(found)} lines and clearly falls on {sunk or 'none'}; "
-        f"on the other {len(found) - risen - sunk} the 95 % interval after cannot tell"
+        f"clearly rises in {risen or 'none'} of {len(found)} measurements (a model on a set each) and clearly falls in "
+        f"{sunk or 'none'}; in the other {len(found) - risen - sunk} the change is within the 95 % interval"
     )
 
 

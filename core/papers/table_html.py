@@ -17,6 +17,7 @@ from core.figures.text import _method_and_metric, label_and_meaning
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.papers._beside import _OUR_NOTES as _OUR_NOTES
 from core.papers._beside import _with_ours as _with_ours
+from core.papers._findings import _about as _about
 from core.papers._findings import _Finding as _Finding
 from core.papers._findings import _findings as _findings
 from core.papers._findings import finding
