@@ -618,18 +618,22 @@ def test_one_published_result_inside_an_interval_is_told_in_the_singular():
 
 
 def test_the_verdict_says_for_which_set_a_number_is_taken_why_and_where_to_change_it(app, tmp_path):
-    """A caption and a note said so: 400 groups of 2×2 of something else stood among Winoground's."""
+    """A caption and a note said so: 400 groups of 2×2 of something else stood among Winoground's. Of a number that was
+    typed it said that it was “taken for” a set, as if it were a file."""
     way = " ([choose another set ↑](#published-set))"
     because = f", taken for Winoground, as it has 400 groups of 2×2{way}; "
+    as_many = f"; 400 groups, as Winoground has: compared with it{way}; "
 
     def box(test):
         return next(m.value for m in test.markdown if m.value.startswith("**Yours")).replace("\\", "")
 
-    assert f"(your number, as typed){because}" in box(
+    assert f"(your number, as typed){as_many}" in box(
         typed(app, published_value="31.5", published_groups="400")
     )
-    assert f"(your number, as typed), taken for Winoground{way}; " in box(typed(app, published_value="31.5"))
-    assert f"taken for Winoground{way}." in box(typed(app, published_value="31", published_groups="100"))
+    assert f"(your number, as typed); compared with Winoground{way}; " in box(typed(app, published_value="31.5"))
+    assert f"; compared with Winoground{way}." in box(
+        typed(app, published_value="31", published_groups="100")
+    )
     path = tmp_path / "a.csv"
     write_scores(path, np.tile(np.eye(2), (400, 1, 1)))
     test = opened(app, "group_score")
@@ -654,6 +658,22 @@ def test_yours_is_drawn_with_its_interval_among_what_it_is_compared_with_and_cha
     assert figure.layout.shapes[0].x0 == pytest.approx(100 / 6) and figure.layout.height < 150
     assert figure.layout.annotations[0].text == "chance 16.7 %"
     assert list(figure.layout.yaxis.ticktext) == ["published", "yours"]
+
+
+def test_the_figure_of_ones_own_result_has_whole_names_and_is_among_the_exports(app):
+    """Two models whose names begin alike were cut to the same letters, and Export had no figure."""
+    names = "a model with a long name, first way", "a model with a long name, second <way>"
+    figure = _standing_figure([_Mark("a", 20.0)], [_Mark(name, 30.0) for name in names], None)
+    lines = ["a model with a long<br>name, first way", "a model with a long<br>name, second &lt;way&gt;"]
+    assert list(figure.layout.yaxis.ticktext) == ["published", *lines]
+    high = _standing_figure([_Mark("a", 20.0)], [_Mark("word " * 16, 30.0), _Mark("b", 31.0)], None)
+    assert high.layout.height > figure.layout.height  # four lines of a name
+
+    def exported(test):
+        return [each.label for each in test.get("download_button") if each.label.startswith("standing")]
+
+    assert exported(typed(app, published_value="31.5", published_groups="400"))
+    assert not exported(typed(app, published_value="31", published_groups="100"))  # nothing to compare, none drawn
 
 
 def test_a_number_can_be_typed_has_its_exact_interval_and_stays_in_the_address(app):
