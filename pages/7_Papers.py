@@ -33,12 +33,12 @@ LEAD = "Three papers' numbers, what is measured of them here, and yours."
 SHORT_LEAD = "What three papers claim, and what holds here."  # a line of a phone
 CLAIM = {  # what each says, in a sentence
     "TTM": "GroupScore underrates models; their own matchings can teach them more.",
-    "VGPT": "A captioner's likelihood ranks captions well; where false ones read well, its language prior must go.",
+    "VGPT": "A captioner's likelihood ranks captions well; where false ones read well, its prior is in the way.",
     "Cola": "Models miss which attribute belongs to which object; a small multimodal adapter on top helps most.",
 }
 TERMS = {  # what the sentences on each paper's tables take for known
-    "TTM": "Test-time matching (TTM) trains a model on its own best matchings. GroupMatch is the share of groups matched "
-    "rightly as a whole, GroupScore of those where every single comparison is right.",
+    "TTM": "Test-time matching (TTM) trains a model on its own best matchings. GroupMatch is the share of groups "
+    "matched rightly as a whole, GroupScore of those where every single comparison is right.",
     "VGPT": "Generative score: how likely a captioner finds a caption.",
     "Cola": "mAP: how near the top the pictures asked for rank.",
 }
@@ -205,10 +205,12 @@ def runnable(name: str, way: Any) -> None:
     seeds, wrong = 1, list[str]()
     if any(line.job is not None and line.seeds is None for line in papers.lines(name)):
         with tail.popover("Seeds per measurement", width="content"), ui.checked_numbers(whole) as wrong:
-            seeds = int(ui.number(st, "Seeds per measurement", 1, 64, papers.SEEDS, key="seeds") or papers.SEEDS)
+            seeds = int(
+                ui.number(st, "Seeds per measurement", 1, 64, papers.SEEDS, key="seeds") or papers.SEEDS
+            )
             st.caption(
-                "Every measurement that trains is run with so many seeds; its number is their mean. Those with a number "
-                "of their own, as those of Cola's protocol (3), keep it."
+                "Every measurement that trains is run with so many seeds; its number is their mean. Those with a "
+                "number of their own, as those of Cola's protocol (3), keep it."
             )
     store = ui.VisitorStore()
     plan = papers.table_plan(store, name, seeds)
@@ -222,10 +224,7 @@ def runnable(name: str, way: Any) -> None:
         is_beside = has_figure(record) and paper_claims.has_claims(st.session_state["paper"])
         if on_phone() and not is_beside and st.session_state["paper"] != table_html.WORLD:
             paper_claims.section(st.session_state["paper"])
-        with st.container(key="paper-lead", gap="xxsmall"):
-            st.markdown(told(name, record, with_about=not on_phone()))
-            if found:
-                st.markdown(f"{found}{how_counted(name)}")
+        say_lead(name, record, found)
         above, below = ("", "table-actions") if is_beside else ("table-actions", "")
         act = lambda: st.fragment(acting, run_every=poll)(*asked, [plan])  # noqa: E731
         actions_at(above, act)
@@ -272,10 +271,14 @@ def counts_lines(key: str) -> bool:
 
 
 def how_counted(key: str) -> str:
-    """` [How this is counted, beside the 61 of 108 of Test-time matching ↓](#...).`, the way from a count to how it is
-    counted: that of another page looked like another finding. "" where another table is shown."""
+    """` [How this is counted, beside the 61 of 108 of Test-time matching ↓](#...).`, the way from a count to how it
+    is counted: that of another page looked like another finding. "" where another table is shown."""
     other = ttm_shifts.every_rise() if counts_lines(key) else ""
-    return f" [How this is counted, beside the {other} of Test-time matching ↓](#{ttm_shifts.COUNTED})." if other else ""
+    return (
+        f" [How this is counted, beside the {other} of Test-time matching ↓](#{ttm_shifts.COUNTED})."
+        if other
+        else ""
+    )
 
 
 def measured_note(record: dict[str, Any]) -> str:
@@ -507,7 +510,7 @@ def published_head(record: dict[str, Any]) -> str:
 
 
 def verdict(store: RunStore, record: dict[str, Any]) -> str:
-    """`**Here, with small models on rendered scenes, GroupMatch clearly rises in 6 of 49 measurements ...** (below).`, under
+    """`**Here, with small models on rendered scenes, GroupMatch clearly rises in 6 of 49 ...** (below).`, under
     what a paper's table says; "" where nothing here tests its claim."""
     key = record["table"]
     names = [] if key.startswith("cola/") else table_html.COUNTERPARTS.get(key, ())[-1:]
@@ -642,7 +645,7 @@ def reading(record: dict[str, Any], ours: Sequence[Mapping[str, Any]], deviation
         several = f"of several the mean ± standard deviation, {deviation}"
         text += f" Below, in bold: yours, of one seed its number, {several}."
     else:
-        text += " Yours stand below them once you have run a line."
+        text += " Yours stand below them once you have run one."
     if table_html._compares_rows(record) and not has_figure(record):  # else its caption says so
         text += " Shaded: the highest of its column, humans apart."
     both = table_html._both_chances(ours)  # of the table's own it stands below it
@@ -716,9 +719,9 @@ def served_note(plan: papers.TablePlan) -> None:
         names = dict.fromkeys(job.model.removeprefix("api:") for s in waiting for job in s.line.jobs)
         st.caption(
             escape_markdown(
-                f"{counted(len(waiting), 'measurement')} of {', '.join(names)}: it has no weights to download, and nobody can "
-                "train it. Its scores come from an endpoint, whose key “Plan” tells how to set; a file with its scores "
-                "can be measured on “Your data”."
+                f"{counted(len(waiting), 'measurement')} of {', '.join(names)}: it has no weights to download, and "
+                "nobody can train it. Its scores come from an endpoint, whose key “Plan” tells how to set; a file with its "
+                "scores can be measured on “Your data”."
             )
         )
 
@@ -731,12 +734,23 @@ def state_of(status: papers.LineStatus) -> str:
     return "served" if status.state == "missing" and status.is_served else status.state
 
 
+def say_lead(key: str, record: dict[str, Any], found: str) -> None:
+    """Two paragraphs: what the sets ask and the paper found, then what came out here. found : the latter, or ""."""
+    with st.container(key="paper-lead", gap="xxsmall"):
+        st.markdown(told(key, record, with_about=not on_phone()))
+        if found:
+            st.markdown(f"{found}{how_counted(key)}")
+
+
 def told(key: str, record: dict[str, Any] | None = None, with_about: bool = True) -> str:
     """The table's title, what its sets ask, what the words mean, and what it says, in Markdown."""
     title = f"**{escape_markdown(st.session_state['table'])}: {escape_markdown(chosen.title)}.**"
     about = escape_markdown(table_html._about(key)) if with_about else ""
     terms = TERMS.get(table_html.PAPERS.get(st.session_state["paper"], ""), "")
-    return " ".join(filter(None, (title, about, terms, *findings(key, record)[:1])))
+    head = " ".join(filter(None, (title, about, terms)))
+    says = "".join(findings(key, record)[:1])  # of the built-in world what came out here, and so by itself
+    between = "\n\n" if st.session_state["paper"] == table_html.WORLD else " "
+    return f"{head}{between}{says}".strip()
 
 
 def about_above(key: str) -> None:
@@ -747,8 +761,8 @@ def about_above(key: str) -> None:
 
 
 def actions_at(key: str, act: Callable[[], None]) -> None:
-    """What can be done with a table, at one of two places: below a figure that is to end on the first screen, else above
-    it; on a phone below all else. key : "" at the other place."""
+    """What can be done with a table, at one of two places: below a figure that is to end on the first screen, else
+    above it; on a phone below all else. key : "" at the other place."""
     if key:
         with st.container(key=key):
             act()
@@ -785,12 +799,16 @@ def actions(store: RunStore, plan: papers.TablePlan, blocked: bool) -> None:
                 disabled=blocked,
             )
         if ready and is_public():
-            st.caption(f"{counted(len(ready), 'measurement')} can run on your own installation.", width="content")
+            st.caption(
+                f"{counted(len(ready), 'measurement')} can run on your own installation.", width="content"
+            )
         elif ready:
             seconds = plan.seconds
             left = "no time estimate yet" if seconds is None else f"about {duration(seconds)}"
             beside = f", {plan.at_once} runs at a time" if plan.at_once > 1 and seconds is not None else ""
-            lines = f"{counted(len(ready), 'measurement')}{' to go' if working else ''}, {seeds_text(ready)} each"
+            lines = (
+                f"{counted(len(ready), 'measurement')}{' to go' if working else ''}, {seeds_text(ready)} each"
+            )
             st.caption(f"{lines}: {left}{beside}. It continues when you close this page.", width="content")
 
 
@@ -841,7 +859,9 @@ def plan_of_lines(store: RunStore, plan: papers.TablePlan, blocked: bool) -> Non
                 line_row(store, status, f"line-{plan.lines.index(status)}", queued, blocked)
         lines_without_step(plan)
         if needs:
-            st.markdown("**Not on this machine.** A measurement can be run once all that it waits for is here.")
+            st.markdown(
+                "**Not on this machine.** A measurement can be run once all that it waits for is here."
+            )
         for item in needs:
             resource(item)
 

@@ -67,7 +67,10 @@ def test_the_first_table_shows_the_paper_s_numbers_and_exactly_what_is_missing(a
     assert said[start + 1] == "Or by hand:" and said[start + 2].startswith("1. accept the conditions at")
     assert said[start + 3] == "2. run:" and "One command (about 0.8 GB):" in said
     labels = [box.label for box in test.expander]
-    assert len([label for label in labels if label.startswith("Plan: 11 measurements, 7 things to get first")]) == 1
+    assert (
+        len([label for label in labels if label.startswith("Plan: 11 measurements, 7 things to get first")])
+        == 1
+    )
     assert not [box for box in test.get("popover") if "needs" in box.proto.popover.label]
 
 
@@ -1068,14 +1071,10 @@ def test_below_a_papers_table_ours_begins_with_whether_it_says_the_same(app, tmp
     assert said.startswith(f"{here}: GroupMatch rises most on scenes/left-right")  # the counts once
     assert "and falls most on scenes/attribute-swap" in said and "small models, trained here" in said
     alone = table_html.finding("world", record)  # on its own page
-    assert alone.startswith(
-        f"With test-time matching {here.partition('scenes, ')[2]}. It rises most on"
-    )
+    assert alone.startswith(f"With test-time matching {here.partition('scenes, ')[2]}. It rises most on")
     page = text(app(PAPERS, paper="Test-Time Matching", table="Table 1")).replace("\\", "")
     assert page.count(f"**{here}** ([below") == 1 and "\nGroupMatch rises most on" in page
-    cola = (
-        "**Here, with small models on rendered scenes, MM-Pred, the paper's own, is highest on all queries after 64 "
-    )
+    cola = "**Here, with small models on rendered scenes, MM-Pred, the paper's own, is highest on all queries after 64 "
     cola += "epochs but not after 16, and not on unseen combinations** ([below"
     assert cola in text(app(PAPERS, paper="Cola", table="Table 1")).replace("\\", "")
     assert "is highest on all queries" not in text(
@@ -1245,7 +1244,7 @@ def test_whether_it_is_the_same_here_stands_right_below_what_a_papers_table_says
     found = [m.value.replace("\\", "") for m in app(PAPERS, paper=paper, table=table).markdown]
     at = next(number for number, said in enumerate(found) if said.startswith(f"**{table}: "))
     below = re.sub(r" \[How this is counted, [^]]* ↓\]\(#how-lines-are-counted\)\.$", "", found[at + 1])
-    assert below == says if says else not below.startswith("**Here")
+    assert below == says if says else not below.startswith("**Here, ")
 
 
 @pytest.mark.parametrize("paper", [*table_html.PAPERS, table_html.WORLD])
@@ -1259,7 +1258,9 @@ def test_what_the_sets_of_a_table_ask_is_said_in_a_sentence_before_their_numbers
         assert about.endswith(".") and (paper == table_html.WORLD or len(about) <= 105), name
     test = app(PAPERS, paper=paper)
     title = f"**{test.session_state['table']}: "
-    (lead,) = [m.value.replace("\\", "") for m in test.markdown if m.value.replace("\\", "").startswith(title)]
+    (lead,) = [
+        m.value.replace("\\", "") for m in test.markdown if m.value.replace("\\", "").startswith(title)
+    ]
     opened = choices[test.session_state["table"]].key
     assert f".** {table_html._about(opened)} " in lead
     assert not re.search(r"\blines?\b", lead)
@@ -1387,7 +1388,10 @@ def test_the_plan_is_short_until_a_line_of_it_is_opened(app):
     """On a phone it opened to 4,000 pixels: a row for every line that nothing can be done with, and every command."""
     test = opened(app(PAPERS, **TTM))
     labels = [box.label.replace("\\", "") for box in test.expander]
-    assert "11 measurements wait, and for what" in labels and "**data of winoground**, for 4 measurements" in labels
+    assert (
+        "11 measurements wait, and for what" in labels
+        and "**data of winoground**, for 4 measurements" in labels
+    )
     assert "- **Winoground, CLIP-B16**: data of winoground; weights of openai/clip-vit-base-patch16" in plain(
         test
     )
@@ -1605,8 +1609,9 @@ def test_the_lines_counted_here_are_set_beside_those_of_test_time_matching(app):
     (said,) = [m.value for m in fold.markdown if m.value.startswith("**How measurements are counted.**")]
     short = said.partition(" Whether clear or not, 22 rise and 27 fall.")[0]
     assert (
-        f"GroupMatch rises in 61 of {shifted + as_they_are} measurements on Test-time matching and falls in 47, however "
-        f"little; {shifted} of them have shifted pictures. The other {as_they_are} are among the 49 measurements" in said
+        f"GroupMatch rises in 61 of {shifted + as_they_are} measurements on Test-time matching and falls in 47, "
+        f"however little; {shifted} of them have shifted pictures. The other {as_they_are} are among the 49 "
+        "measurements" in said
     )
     assert "on Papers: of those 49, 6 rise and 4 fall clearly, beyond the 95 % interval." in said
     setup = plain(app("pages/4_Test-Time_Matching.py"))  # in one short sentence there, with the same numbers
@@ -1618,13 +1623,15 @@ def test_the_lines_counted_here_are_set_beside_those_of_test_time_matching(app):
     assert "the mean of 4 seeds" in short and len(short) < 270
     # 6 = 4 + 1 + 1 and 4 = 2 + 1 + 1, in the fold: a reader met four counts on the way to the claims.
     sums = (
-        "All 49 measurements, clearly: 6 rise, 4 fall (20 on 2×2 groups: 4 rise, 2 fall; 20 on groups of one image: 1 rises, "
-        "1 falls; 9 others (triples, two-of-four, a CLIP stopped early): 1 rises, 1 falls)."
+        "All 49 measurements, clearly: 6 rise, 4 fall (20 on 2×2 groups: 4 rise, 2 fall; 20 on groups of one image: 1 "
+        "rises, 1 falls; 9 others (triples, two-of-four, a CLIP stopped early): 1 rises, 1 falls)."
     )
     assert sums in said and sums not in [m.value for m in test.markdown]
     assert 'id="how-lines-are-counted"' in html(test)
     ways = " ".join(fold.table[0].value["here"])
-    assert "Of 20 [measurements of 2×2 groups](Papers#how-lines-are-counted) 4 rise and 2 fall clearly" in ways
+    assert (
+        "Of 20 [measurements of 2×2 groups](Papers#how-lines-are-counted) 4 rise and 2 fall clearly" in ways
+    )
     assert "Of 20 [measurements of groups of one image](Papers#how-lines-are-counted) 1 rises" in ways
     # beside the count of 49 the other one, in a link of a few words; its parts stand in the fold alone
     way = "[How this is counted, beside the 61 of 108 of Test-time matching ↓](#how-lines-are-counted)."

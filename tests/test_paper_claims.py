@@ -94,14 +94,16 @@ def test_the_clear_rises_and_falls_of_the_claims_add_up_to_those_of_the_headline
     found = list(sides.values())
     assert (len(found), found.count(1), found.count(-1)) == (49, 6, 4)
     record = papers.table_plan(RunStore(tmp_path), "world").record()
-    assert "clearly rises in 6 of 49 measurements (a model on a set each) and clearly falls in 4; in the other 39" in table_html.finding(
-        "world", record, "ttm/1"
+    assert (
+        "clearly rises in 6 of 49 measurements (a model on a set each) and clearly falls in 4; in the other 39"
+        in table_html.finding("world", record, "ttm/1")
     )
     claims = {claim["says"]: claim["decided_by"] for claim in paper_claims.record()["claims"]}
     square, one_image = (next(v for k, v in claims.items() if part in k) for part in ("2×2", "one image"))
     assert square.startswith("Of 20 such measurements 4 rise and 2 fall clearly.")
     assert one_image.startswith(
-        "Of 20 such measurements 1 rises and 1 falls clearly. Not counted here: 9 measurements of neither kind (triples, "
+        "Of 20 such measurements 1 rises and 1 falls clearly. Not counted here: 9 measurements of neither kind ("
+        "triples, "
     )
     assert "stopped early), of which 1 rises and 1 falls clearly." in one_image  # 4 + 1 + 1 and 2 + 1 + 1
 

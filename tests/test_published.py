@@ -630,7 +630,9 @@ def test_the_verdict_says_for_which_set_a_number_is_taken_why_and_where_to_chang
     assert f"(your number, as typed){as_many}" in box(
         typed(app, published_value="31.5", published_groups="400")
     )
-    assert f"(your number, as typed); compared with Winoground{way}; " in box(typed(app, published_value="31.5"))
+    assert f"(your number, as typed); compared with Winoground{way}; " in box(
+        typed(app, published_value="31.5")
+    )
     assert f"; compared with Winoground{way}." in box(
         typed(app, published_value="31", published_groups="100")
     )
@@ -673,7 +675,9 @@ def test_the_figure_of_ones_own_result_has_whole_names_and_is_among_the_exports(
         return [each.label for each in test.get("download_button") if each.label.startswith("standing")]
 
     assert exported(typed(app, published_value="31.5", published_groups="400"))
-    assert not exported(typed(app, published_value="31", published_groups="100"))  # nothing to compare, none drawn
+    assert not exported(
+        typed(app, published_value="31", published_groups="100")
+    )  # nothing to compare, none drawn
 
 
 def test_a_number_can_be_typed_has_its_exact_interval_and_stays_in_the_address(app):

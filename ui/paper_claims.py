@@ -187,8 +187,8 @@ def each_claim(paper: str, lines: Mapping[str, Any] | None = None) -> None:
 
 
 def how_counted(lines: Mapping[str, Any]) -> None:
-    """What the count of the measurements of all sets and models counts, at the place to which that count leads, and how the
-    others of the pages fit it. lines : `TablePlan.record()` of that table."""
+    """What the count of the measurements of all sets and models counts, at the place to which that count leads, and how
+    the others of the pages fit it. lines : `TablePlan.record()` of that table."""
     counted_so, fits = how_measurements_are_counted(lines)
     if counted_so:
         st.html(f'<div id="{COUNTED}"></div>')
@@ -235,8 +235,8 @@ def _why_less(record: Mapping[str, Any]) -> str:
         f"goes from {before} to {after} % (chance {_pct(right['chance'])} %)."
     )
     over_all = (
-        f"Over all {found['lines']} measurements the share that is right at first does not tell the gain (rank correlation "
-        f"{_signed(found['rank_correlation'], 2)})."
+        f"Over all {found['lines']} measurements the share that is right at first does not tell the gain (rank "
+        f"correlation {_signed(found['rank_correlation'], 2)})."
     )
     return true_minus(
         "Our runs tell it only in part, by the first pseudo-labels. "
@@ -329,8 +329,8 @@ def _claims_of(short: str) -> tuple[list[Mapping[str, Any]], str]:
 
 
 def how_measurements_are_counted(record: Mapping[str, Any]) -> tuple[str, str]:
-    """What a measurement of the table of all sets and models is and when it rises, and how its count fits those of the claims
-    and of the page on test-time matching, in Markdown. record : `TablePlan.record()` of that table."""
+    """What a measurement of the table of all sets and models is and when it rises, and how its count fits those of the
+    claims and of the page on test-time matching, in Markdown. record : `TablePlan.record()` of that table."""
     kinds = (record_of_claims() or {}).get("lines", ())
     if not kinds:
         return "", ""
@@ -364,7 +364,7 @@ def _such_measurements(claim: Mapping[str, Any]) -> str:
 
 
 def _measurements_add_up() -> str:
-    """How the clear changes that single claims count make those of all measurements; of another metric are none of these."""
+    """How the clear changes that single claims count make those of all; of another metric are none of these."""
     kinds = (record_of_claims() or {}).get("lines", ())
     others = next(
         (found[1] for c in _claims_of("TTM")[0] if (found := _OF_NEITHER.search(str(c.get("decided_by"))))),
@@ -387,7 +387,7 @@ def _rises(rises: int, falls: int) -> str:
 
 
 def _clear(of: int, what: str, rises: int, falls: int) -> str:
-    """`in 2 of the 20 measurements it clearly falls; 4 clearly rise, 14 cannot be told`: what speaks against it first."""
+    """`in 2 of the 20 measurements it clearly falls; 4 clearly rise ...`: what speaks against it first."""
     untold = _untold(of - rises - falls)
     if not falls:
         return f"in {rises or 'none'} of the {of} {what} it clearly rises, in none it clearly falls{untold}"

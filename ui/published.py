@@ -360,9 +360,9 @@ def _say_own(table: pd.DataFrame, marks: Mapping[str, str], chosen: PublishedSet
 
 
 def _taken_for(chosen: PublishedSet, metric: str, row: Mapping[Any, Any]) -> str:
-    """`, taken for Winoground, as it has 400 groups of 2×2 (choose another set ↑)` of a file that does not say itself of
-    which set it is, `; 400 groups, as Winoground has: compared with it` of a number that somebody typed, who knows; "" of
-    a run, and of a file that names its benchmark."""
+    """`, taken for Winoground, as it has 400 groups of 2×2 (choose another set ↑)` of a file that does not say itself
+    of which set it is; `; 400 groups, as Winoground has: compared with it` of a number that somebody typed, who knows;
+    "" of a run, and of a file that names its benchmark."""
     is_typed = row["source"].startswith("typed")
     if not is_typed and "names no benchmark" not in row["note"]:
         return ""

@@ -33,21 +33,22 @@ TO_COUNTED = f"Papers#{COUNTED}"
 
 def of_all() -> str:
     """In how many measurements GroupMatch rose and fell, beside the clear ones that Papers counts, with the way to how
-    they are counted; "" where none is shipped. The whole sentence stood here and took three readings: it is on Papers, `both_counts`."""
+    they are counted; "" where none is shipped. The whole sentence stood here and took three readings: it is on Papers,
+    `both_counts`."""
     if not both_counts():
         return ""
     rises, falls, measured = _rise_and_fall()
     of, up, down = _clear_ones()
     return (
-        f"It does not always help: on average over seeds GroupMatch rose in {rises} of {measured} measurements and fell "
-        f"in {falls}, however little. Papers counts clear changes alone, {up} up and {down} down of {of} ([how they are "
-        f"counted]({TO_COUNTED}))."
+        f"It does not always help: on average over seeds GroupMatch rose in {rises} of {measured} measurements and "
+        f"fell in {falls}, however little. Papers counts clear changes alone, {up} up and {down} down of {of} ([how "
+        f"they are counted]({TO_COUNTED}))."
     )
 
 
 def every_rise() -> str:
-    """`61 of 108`, in how many measurements of the page on test-time matching GroupMatch rises, however little; "" where
-    none is shipped."""
+    """`61 of 108`, in how many measurements of the page on test-time matching GroupMatch rises, however little; ""
+    where none is shipped."""
     rises, _, measured = _rise_and_fall() if both_counts() else (0, 0, 0)
     return f"{rises} of {measured}" if measured else ""
 
@@ -63,10 +64,10 @@ def both_counts() -> str:
     shifted = int((table["shift"] != "none").sum())
     of, up, down = _clear_ones()
     return (
-        f"By the mean over seeds, GroupMatch rises in {rises} of {measured} measurements on Test-time matching and falls "
-        f"in {falls}, however little; {shifted} of them have shifted pictures. The other {measured - shifted} are among "
-        f"the {of} measurements of all sets and models on Papers: of those {of}, {up} rise and {down} fall clearly, "
-        "beyond the 95 % interval."
+        f"By the mean over seeds, GroupMatch rises in {rises} of {measured} measurements on Test-time matching and "
+        f"falls in {falls}, however little; {shifted} of them have shifted pictures. The other {measured - shifted} "
+        f"are among the {of} measurements of all sets and models on Papers: of those {of}, {up} rise and {down} fall "
+        "clearly, beyond the 95 % interval."
     )
 
 

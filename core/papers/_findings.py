@@ -100,8 +100,8 @@ _HERE = "Here, with small models on rendered scenes"  # begins every verdict
 
 
 def _agrees(same: int, of: int, in_part: str) -> str:
-    """The verdict below a paper's table. same : of so many measurements, how many say what the paper says. in_part : what is
-    seen where some do and others do not: numbers of both say more than “in part”."""
+    """The verdict below a paper's table. same : of so many measurements, how many say what the paper says. in_part :
+    what is seen where some do and others do not: numbers of both say more than “in part”."""
     if 0 < same < of:
         return f"{_HERE}, {in_part}"
     return f"{_HERE}, {'the same is' if same else 'this is not'} seen"
@@ -261,8 +261,8 @@ def _standing(length: int, epochs: int, part: str) -> tuple[str, float, float, s
 
 
 def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
-    """In how many measurements test-time matching raises its metric, and where most. agrees : begin with whether that is
-    what the paper's table says."""
+    """In how many measurements test-time matching raises its metric, and where most. agrees : begin with whether that
+    is what the paper's table says."""
     found = list(_before_and_after(plan, part))
     if not found:
         return _NOTHING
