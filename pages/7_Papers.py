@@ -720,8 +720,8 @@ def served_note(plan: papers.TablePlan) -> None:
         st.caption(
             escape_markdown(
                 f"{counted(len(waiting), 'measurement')} of {', '.join(names)}: it has no weights to download, and "
-                "nobody can train it. Its scores come from an endpoint, whose key “Plan” tells how to set; a file with its "
-                "scores can be measured on “Your data”."
+                "nobody can train it. Its scores come from an endpoint, whose key “Plan” tells how to set; a file with "
+                "its scores can be measured on “Your data”."
             )
         )
 

@@ -1262,7 +1262,7 @@ def test_what_the_sets_of_a_table_ask_is_said_in_a_sentence_before_their_numbers
         m.value.replace("\\", "") for m in test.markdown if m.value.replace("\\", "").startswith(title)
     ]
     opened = choices[test.session_state["table"]].key
-    assert f".** {table_html._about(opened)} " in lead
+    assert f".** {table_html._about(opened)}" in lead
     assert not re.search(r"\blines?\b", lead)
 
 
