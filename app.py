@@ -132,8 +132,8 @@ def numbers(evaluations: dict[str, Evaluation], model: str) -> None:
     ui.chart(figure, alt, key="home-numbers")
     st.caption(
         f"Percent of the test groups that count as right. {bars_note(data.metrics, *rows.values())} For GroupMatch on "
-        "groups of two images and two captions that is 50 %: judge a bar by its height above the dotted line. The groups of "
-        "relations-1x4 have one image each; there both metrics are the same."
+        "groups of two images and two captions that is 50 %: judge a bar by its height above the dotted line. The "
+        "groups of relations-1x4 have one image each; there both metrics are the same."
     )
 
 
