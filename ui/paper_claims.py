@@ -18,10 +18,7 @@ from ui.formatting import true_minus
 from ui.retrieval_table import _VERDICTS, _counted_verdicts, _verdict_in_words, _verdict_record
 from ui.ttm_shifts import COUNTED, TO_COUNTED, both_counts, record_of_claims
 
-_HERE = (
-    "**Here**: small models trained on rendered scenes. "
-    "A claim that does not hold here may hold on the paper's models."
-)
+_HERE = "A claim that does not hold **here**, with small models, may hold with the paper's."
 _JUDGED = (
     "Here: small models on the built-in world, so not the paper's own pictures. A claim holds here, or does not, only "
     "where the numbers show it clearly, beyond their 95 % intervals; else it cannot be told yet."

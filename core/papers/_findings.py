@@ -287,7 +287,7 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
     if len(within) > 1 or (within and lower):
         most_of = f"It rises most on {best}" + (f", and falls most on {worst}" if lower else "")
         return _Finding(verdict, f"with test-time matching {metric} {_clear_counts(found)}. {most_of}.")
-    every = "with every model on every set" if all(row[6] for row in found) else "in every measurement"
+    every = "with every model that it trains" if all(row[6] for row in found) else "in every measurement"
     text = f"test-time matching raises {metric} {every if len(raised) == len(found) else f'in {few}'}"
     text += f", most on {best}" if raised else ""
     if within:
