@@ -77,15 +77,19 @@ def upload(selection: ui.Selection) -> None:
 
 
 def headline(evaluation: Evaluation, benchmark: str) -> None:
-    """What the two metrics disagree about, which is the page's question, and what can be told from chance; of a set
-    that the ladder has, the way to it."""
+    """What the two metrics disagree about, which is the page's question, and what can be told from chance: that first
+    where GroupMatch may be luck. Of a set that the ladder has, the way to it."""
+    match = evaluation.metrics[GROUP_MATCH]
+    verdict, _, remark = against_chance(evaluation.metrics, small=True).partition(" :small")
+    lines = [(disagreement(evaluation), ""), (verdict, remark and f" :small{remark}")]
+    (first, beside), (second, after) = lines if match.bounds[0] > match.chance else lines[::-1]
     with st.container(gap="xsmall", key="headline"):
         with st.container(horizontal=True, horizontal_alignment="distribute", key="answer-and-links"):
-            st.markdown(f"**{disagreement(evaluation)}**", width="content")
+            st.markdown(f"**{first}**{beside}", width="content")
             with st.container(width="content"):  # beside it: the figure stays on a laptop's first screen
                 contents_line([MARGINS, *([BY_TAG] if shown_tags(evaluation) else [])])
         with st.container(horizontal=True, vertical_alignment="center", key="chance-and-ladder"):
-            st.markdown(against_chance(evaluation.metrics, small=True))
+            st.markdown(f"{second}{after}")
             if benchmark in SETS:
                 ui.page_button(ladder.TITLE, ladder.PAGE, {}, icon=":material/stairs:")
 

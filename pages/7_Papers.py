@@ -37,8 +37,8 @@ CLAIM = {  # what each says, in a sentence
     "Cola": "Models miss which attribute belongs to which object; a small multimodal adapter on top helps most.",
 }
 TERMS = {  # what the sentences on each paper's tables take for known
-    "TTM": "Test-time matching (TTM) trains a model on its own best matchings. GroupMatch is the share of groups "
-    "matched rightly as a whole, GroupScore of those where every single comparison is right.",
+    "TTM": "Test-time matching (TTM) trains a model on its own best matchings. GroupMatch counts groups matched "
+    "rightly as a whole, GroupScore those where every single comparison is right.",
     "VGPT": "Generative score: how likely a captioner finds a caption.",
     "Cola": "mAP: how near the top the pictures asked for rank.",
 }
@@ -271,14 +271,10 @@ def counts_lines(key: str) -> bool:
 
 
 def how_counted(key: str) -> str:
-    """` [How this is counted, beside the 61 of 108 of Test-time matching ↓](#...).`, the way from a count to how it
-    is counted: that of another page looked like another finding. "" where another table is shown."""
-    other = ttm_shifts.every_rise() if counts_lines(key) else ""
-    return (
-        f" [How this is counted, beside the {other} of Test-time matching ↓](#{ttm_shifts.COUNTED})."
-        if other
-        else ""
-    )
+    """` [How this is counted ↓](#...).`, the way from a count to how it is counted, beside that of another page, which
+    looked like another finding. "" where another table is shown."""
+    counted_too = counts_lines(key) and ttm_shifts.every_rise()
+    return f" [How this is counted ↓](#{ttm_shifts.COUNTED})." if counted_too else ""
 
 
 def measured_note(record: dict[str, Any]) -> str:
@@ -743,21 +739,26 @@ def say_lead(key: str, record: dict[str, Any], found: str) -> None:
 
 
 def told(key: str, record: dict[str, Any] | None = None, with_about: bool = True) -> str:
-    """The table's title, what its sets ask, what the words mean, and what it says, in Markdown."""
+    """The table's title, what its sets ask and the words mean, and what it says, in Markdown."""
     title = f"**{escape_markdown(st.session_state['table'])}: {escape_markdown(chosen.title)}.**"
-    about = escape_markdown(table_html._about(key)) if with_about else ""
-    terms = TERMS.get(table_html.PAPERS.get(st.session_state["paper"], ""), "")
-    head = " ".join(filter(None, (title, about, terms)))
+    head = " ".join(filter(None, (title, escape_markdown(explained(key)) if with_about else "")))
     says = "".join(findings(key, record)[:1])  # of the built-in world what came out here, and so by itself
     between = "\n\n" if st.session_state["paper"] == table_html.WORLD else " "
     return f"{head}{between}{says}".strip()
 
 
 def about_above(key: str) -> None:
-    """On a phone, where all else that is said of a table stands below its figure: what its sets ask, above that."""
-    if on_phone() and (about := table_html._about(key)):
+    """On a phone, where all else that is said of a table stands below its figure: what its sets ask, and what the words
+    in it mean, above that."""
+    if on_phone() and (about := explained(key)):
         with st.container(key="paper-about"):
             st.caption(escape_markdown(about))
+
+
+def explained(key: str) -> str:
+    """What a table's sets ask, and what the words mean."""
+    terms = TERMS.get(table_html.PAPERS.get(st.session_state["paper"], ""), "")
+    return " ".join(filter(None, (table_html._about(key), terms)))
 
 
 def actions_at(key: str, act: Callable[[], None]) -> None:

@@ -1380,9 +1380,10 @@ def test_on_a_phone_all_six_columns_of_a_papers_table_are_in_sight_and_its_pictu
     # below the three closed lists of the paper's claims, which a reader had to look for
     heads = page.evaluate(BOXES, ".st-key-claims-below summary")
     assert (
-        len(heads) == 3 and max(box["bottom"] for box in heads) < figure["y"] < 610
+        len(heads) == 3 and max(box["bottom"] for box in heads) < figure["y"] < 680
     )  # below what the paper says
-    # what the sets ask stands above the figure, the rest right above the table that it explains
+    # what the sets ask and the words in the figure mean stands above it, the rest right above the table
+    assert "TTM" in page.locator(".st-key-paper-about").inner_text()
     about = page.locator(".st-key-paper-about").bounding_box()
     lead = page.locator(".st-key-paper-lead").bounding_box()
     printed = page.locator(".st-key-printed").bounding_box()
@@ -1957,6 +1958,17 @@ def test_a_rung_that_is_pressed_is_in_the_address_and_open_after_a_reload(visit)
         page.reload()
         page.get_by_text(f"{label}.", exact=True).wait_for()
         assert {"scenes%2Fsize-swap", "builtin%2Fsiglip"} <= set(re.split("[=&]", page.url))
+
+
+def test_back_from_where_alpha_helps_is_the_set_that_was_left(visit):
+    """It was the page before."""
+    page = visit("/Debias?set=scenes/attribute-swap&model=builtin/blip-caption")
+    settle(page)
+    page.get_by_role("button", name="Where it probably helps").locator("visible=true").first.click()
+    page.wait_for_url(re.compile("triples"))
+    settle(page)
+    page.go_back()
+    page.get_by_text("scenes/attribute-swap · test").locator("visible=true").first.wait_for()
 
 
 @pytest.mark.parametrize("path", ["/Debias", "/Ladder", "/Test-Time_Matching"])
@@ -2632,6 +2644,12 @@ def test_slider_and_curve_of_alpha_are_on_one_screen_of_a_phone_on_its_side(on_i
     curve = page.locator(".st-key-alpha-curve").bounding_box()
     assert curve["height"] >= 180
     assert curve["y"] + curve["height"] - top["y"] <= 390 - header["height"]
+    sure = page.locator(".st-key-how-sure button").bounding_box()  # its lower border was covered
+    assert sure["y"] + sure["height"] <= top["y"]
+    assert page.evaluate(
+        "([x, y]) => !!document.elementFromPoint(x, y)?.closest('.st-key-how-sure button')",
+        [sure["x"] + sure["width"] / 2, sure["y"] + sure["height"] - 3],
+    )
 
 
 @pytest.mark.parametrize(

@@ -941,5 +941,6 @@ def test_evaluate_says_of_images_and_captions_that_they_are_a_set_and_which_comm
         CliRunner().invoke(app, ["evaluate", str(tmp_path / name)], catch_exceptions=False)
     path = tmp_path / name
     assert str(said.value) == (
-        f"{path} looks like images and captions, without scores; `crossmatch add {path} --name NAME` adds it as a set."
+        f"{path} looks like images and captions, without a column of scores; "
+        f"`crossmatch add {path} --name NAME` adds it as a set."
     )

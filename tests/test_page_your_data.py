@@ -1515,7 +1515,7 @@ def test_tags_that_were_offered_to_a_file_go_to_no_later_one_by_themselves(app):
 def test_scores_without_their_column_are_told_which_one_they_lack(app):
     rows = ["group,image,caption", *(f"{g},{i},{j}" for g in "ab" for i in (0, 1) for j in (0, 1))]
     test = fine(several(app, missing__csv=rows))
-    assert any("lacks the column `score`" in each for each in said_of(test)), said_of(test)
+    assert any("lacks the column “score”" in each for each in said_of(test)), said_of(test)
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ def rounding_note(ends: Iterable[tuple[float, float]]) -> str:
     """`_exact_differences` where one of the differences, as it is printed, is not that of its two printed ends; ""
     elsewhere.
 
-    >>> rounding_note([(82.0 + 2 / 3, 71.0 + 1 / 3)])[:42], rounding_note([(50.0, 60.0)])  # 82.7, 71.3, -11.3
+    >>> rounding_note([(82.0 + 2 / 3, 71.0 + 1 / 3)])[:43], rounding_note([(50.0, 60.0)])  # 82.7, 71.3, -11.3
     ('Differences are of the unrounded values, so', '')
     """
     off = (_half_up(_half_up(b) - _half_up(a)) != _change_in_points(a, b) for a, b in ends)

@@ -142,11 +142,12 @@ def _whose(job: LedgerRun, is_shipped: bool, is_seed_said: bool) -> tuple[str, s
 
 
 def _where_measured(run: Run) -> str:
-    """` Those of left-right~tinted are measured: see them.`, of the run's own set where such ship; "" where none do."""
+    """` Those of left-right~tinted are measured: see them.`, of the run's own set where such ship; "" where none do, or
+    where the run is of somebody's own file, of which those of another set tell nothing."""
     names = list(dict.fromkeys(map(_shipped_name, _shipped())))
-    if not names:
-        return ""
     own = str(run.config.get("benchmark")).partition("~")[0]
+    if not names or not own.startswith("scenes/"):
+        return ""
     name = next((each for each in names if each.split("~")[0].split(",")[0] == own), names[0])
     link = f"Test-Time_Matching?{urlencode({'run': 'new', 'ledger': 'true', 'ledger_set': name})}"
     return f" Those of {escape_markdown(name.removeprefix('scenes/'))} are measured: [see them]({link})."

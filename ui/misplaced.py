@@ -260,7 +260,7 @@ def why_not_stored(file: Any, error: InputError, in_view: str) -> str:
         if _ScoreColumns.likely(table) is not None:
             return escape_markdown(f"{_looks_renamed(name, table.columns)}.")
     if kind == _CAPTIONS:
-        return escape_markdown(f"{_looks_like_images(name)}; of scores it lacks the column `score`.")
+        return escape_markdown(f"{_looks_like_images(name)}; of scores it lacks the column “score”.")
     return error_text(error)
 
 
@@ -294,7 +294,7 @@ def not_scores(file: Any) -> bool:
         table = open_table(name, content)
         guess = _ScoreColumns.guessed(table, or_images=False)  # it was uploaded as scores
     if guess is None:
-        return kind == _CAPTIONS and _offer_images(file, " Of scores it lacks the column `score`.")
+        return kind == _CAPTIONS and _offer_images(file, " Of scores it lacks the column “score”.")
     if _ScoreColumns.likely(table) is not None:
         _say(_needed_said(guess, name, table))
         _read_renamed(guess, name, table, file)

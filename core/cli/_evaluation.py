@@ -107,7 +107,7 @@ def _set_of_images(path: Path, data: bytes | None, command: str = "") -> InputEr
     if not _is_set_of_images(path.name, read_bytes(path, data)):
         return None
     added = shlex.join(["crossmatch", "add", str(path)])
-    line = f"{_looks_like_images(str(path))}, without scores; `{added} --name NAME` adds it as a set."
+    line = f"{_looks_like_images(str(path))}, without a column of scores; `{added} --name NAME` adds it as a set."
     guess = None
     with suppress(InputError):
         guess = (
