@@ -242,10 +242,9 @@ def cards(selection: ui.Selection, evaluation: Evaluation, indices: np.ndarray, 
     else:
         least = 150 if compact else 220  # on a phone two pairs of pictures beside each other
         grid = st.grid(SMALL_CARDS_IN_A_ROW, min_column_width=least, border=True)
-    digits = max(evaluation.group(int(index)).digits for index in indices)  # one number for all of them
     for index in indices:
         with grid.cell():
-            card(selection.model, evaluation, groups[int(index)], int(index), digits)
+            card(selection.model, evaluation, groups[int(index)], int(index))
 
 
 def export_place() -> DeltaGenerator:
@@ -266,8 +265,8 @@ def export_groups(selection: ui.Selection, evaluation: Evaluation, place: DeltaG
         )
 
 
-def card(model: str, evaluation: Evaluation, group: Group, index: int, digits: int) -> None:
-    """A group of the gallery. digits : as of `margin_text`."""
+def card(model: str, evaluation: Evaluation, group: Group, index: int) -> None:
+    """A group of the gallery."""
     scores = {model: evaluation.group(index)}
     ui.group_card(
         group,
@@ -275,7 +274,7 @@ def card(model: str, evaluation: Evaluation, group: Group, index: int, digits: i
         "Open",
         "open",
         scores,
-        margin_text(evaluation, index, digits),
+        margin_text(evaluation, index),
     )
 
 
@@ -288,17 +287,16 @@ def headline_marks(evaluation: Evaluation, index: int) -> list[tuple[str, str]]:
 def margin_text(evaluation: Evaluation, index: int, digits: int = 0) -> str:
     """A group's margin, on its card as where it is opened, and how large that is on this set.
 
-    It has as many decimals as that of every other group, and as the totals beside it, from which a reader subtracts.
-    digits : the most that one in the same view takes.
+    It has as many decimals as that of every other group of the set, whichever are in view.
+    digits : those of the totals beside it, from which a reader subtracts.
     """
     margins = evaluation.matches.margin
     if evaluation.matches.tied[index]:
         return "margin 0: two matchings tie"
     smaller = 100 * float(np.mean(margins < margins[index]))
-    data = evaluation.group(index)
-    shown = f"{margins[index]:.{max(margin_decimals(margins), data.digits, digits)}f}"
+    shown = f"{margins[index]:.{max(margin_decimals(margins), digits)}f}"
     if not float(shown):
-        shown = data.shown_margin
+        shown = evaluation.group(index).shown_margin
     return f"margin {shown}; {smaller:.0f} % of the groups have a smaller one"
 
 
@@ -441,7 +439,7 @@ def about(selection: ui.Selection, evaluation: Evaluation, group: Group, index: 
         )
     tags = [f"{shown_tag(name)}: {value}" for name, value in group.tags.items()]
     if revealed:  # else it would say before the student does how sure the model is
-        tags = [margin_text(evaluation, index), *tags]
+        tags = [margin_text(evaluation, index, evaluation.group(index).digits), *tags]
     st.caption(escape_markdown(" · ".join(tags)), help=tag_meanings(selection.groups, group.tags))
     if not revealed:
         return

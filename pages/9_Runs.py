@@ -354,7 +354,7 @@ _ROW, _SCROLL_BAR, _EDGE, _MOST_HEIGHT = 35, 11, 2, 400
 # Columns that stand there whatever is listed, as nobody looks for one that moves: which run, and what came out.
 FIXED = ("set", "result", "gain", SCORE, SCORE_GAIN, "status", "started")
 # Behind them as many of these as a laptop has room for, the first ones first; “All columns” has the others.
-FITTING = (*FIXED, "seed", "model", "curve", "time", "groups", "before", "settings")
+FITTING = (*FIXED, "groups", "model", "curve", "time", "iterations", "seed", "before", "settings")
 _OWN_LETTERS = 44  # of the settings in the heading of a card
 _GIVEN_LETTERS = 40  # of a run's given name in the legend of a figure
 _CURVE = 70

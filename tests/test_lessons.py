@@ -363,7 +363,7 @@ def test_the_lesson_on_alpha_shows_what_its_question_is_about_before_it_is_answe
     test = app(PAGE, lesson="alpha")
     place = next(c for c in test.columns if any("log P(t) is" in each.value for each in c.markdown))
     drawn = [getattr(each, "key", "") or getattr(each, "value", "") for each in place]
-    said = next(i for i, each in enumerate(drawn) if "the same for both images" in each)
+    said = next(i for i, each in enumerate(drawn) if "the same for both images. Each is the mean" in each)
     assert said < drawn.index("predict-alpha") and "log scores" in html(test)
     assert "the same for both images" not in text(predict(test))
 

@@ -913,6 +913,8 @@ def test_a_captioner_and_why_a_common_sentence_wins_are_said_in_plain_words_befo
     lead = next(m.value for m in test.main if m.type == "markdown")
     assert "A captioner's score favours sentences that are common anyway" in lead and "lesson=alpha" in lead
     (folded,) = [e for e in test.expander if e.label == "How alpha works"]
+    # exp of it looked like the likelihood of the sentence
+    assert any("Each is the mean log probability of a word piece" in each.value for each in folded.markdown)
     first, example, formula = [m.value.replace("\u00a0", " ") for m in folded.markdown[:3]]
     assert first.startswith("A captioner scores a caption by how likely it would write it for the image.")
     assert (

@@ -69,6 +69,7 @@ TWO_THINGS = (
     "scores a caption by how likely it would write it for the image. That mixes two things: whether it fits the image, "
     "and whether it is likely English anyway. The second part is the **language prior** P(t)."
 )
+PER_TOKEN = "Each is the mean log probability of a word piece, not the log probability of the whole caption."
 
 WITHOUT_SET = ("alpha", "samples", "noise_mean", "noise_std")  # numbers of an address, which choose no set
 FIRST_SET = "scenes/triples"  # what a first visit without an address shows: alpha changes most there

@@ -38,6 +38,7 @@ from ui.debias import (
     CAPTIONER,
     FIRST_SET,
     PAGE,
+    PER_TOKEN,
     RETRIEVAL,
     TWO_THINGS,
     DebiasInputs,
@@ -1068,7 +1069,9 @@ def _formula(study: AlphaStudy, alpha: float, index: int) -> None:
     metrics it cannot change."""
     with st.expander("How alpha works"):
         st.markdown(f"A captioner {TWO_THINGS} Alpha takes it out, from none (0) to all of it (1).")
-        st.markdown(unbroken(_example(study.prior[index], alpha)))
+        # A file may have what its maker likes.
+        of_what = f" {PER_TOKEN}" if _is_of_a_built_in_set() else ""
+        st.markdown(unbroken(f"{_example(study.prior[index], alpha)}{of_what}"))
         st.markdown(f"{_PMI} Now: {pmi_text(alpha)}.")
         if study.shape[0] > 1:  # else alpha can change every metric
             _invariance(study, alpha, index)

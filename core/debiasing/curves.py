@@ -222,7 +222,7 @@ def _edge_text(value: float, intervals: Iterable[Sequence[float]]) -> str:
     value : percent, on all of the `intervals`, as in `BestAlpha`.
 
     >>> _edge_text(50.0, [(0.2, 0.3), (0.992, 0.998)])
-    'The best lies at the edge of 0 to 1, the range of the paper: it may lie above 1.'
+    'The best reaches the edge of 0 to 1, the range of the paper: a better one may lie above 1.'
     >>> _edge_text(50.0, [(0.2, 0.3)]), _edge_text(50.0, [(0.0, 1.0)]), _edge_text(100.0, [(0.9, 1.0)])
     ('', '', '')
     """
@@ -231,7 +231,7 @@ def _edge_text(value: float, intervals: Iterable[Sequence[float]]) -> str:
     beyond += ["above 1"] * any(high >= 1 - _EDGE for _, high in spans)
     if not beyond or value >= 100 or spans == [(0.0, 1.0)]:
         return ""
-    return f"The best lies at the edge of 0 to 1, the range of the paper: it may lie {' or '.join(beyond)}."
+    return f"The best reaches the edge of 0 to 1, the range of the paper: a better one may lie {' or '.join(beyond)}."
 
 
 class ValidatedAlpha(NamedTuple):

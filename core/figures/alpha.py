@@ -28,6 +28,7 @@ from core.metrics.groups import IMAGE_TO_TEXT, METRICS
 from core.metrics.statistics import Estimate
 
 _SEEN = 0.005  # of alpha: three pixels of the strip
+_AT_ZERO = 0.012  # of alpha: a mark at 0 that the slider's line, there at first, does not hide
 _STRIP = 7  # pixels: the height of the strip that shows where a metric is highest
 _BEHIND = 0.9  # opacity of the other curves: below 0.86 the greens have less than 3 : 1 on the light page
 _LETTERS, _LABEL = (
@@ -268,7 +269,7 @@ def _strip(figure: go.Figure, data: _AlphaData, height: int) -> None:
         figure.add_shape(
             type="rect",
             x0=low,
-            x1=high,
+            x1=max(high, _AT_ZERO) if low <= 0 else high,
             yref="paper",
             y0=0,
             y1=share,

@@ -15,7 +15,7 @@ from core.figures import group_html
 from core.figures.alpha import alpha_data, alpha_figure
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE
 from ui.chart_clicks import clicked_point
-from ui.debias import TWO_THINGS
+from ui.debias import PER_TOKEN, TWO_THINGS
 from ui.export import chart
 from ui.fields import slider
 from ui.formatting import unbroken
@@ -100,7 +100,9 @@ def before_alpha(study: AlphaStudy, index: int) -> None:
     data = unmatched(study.evaluation(0.0).group(index))
     st.html(group_html.matrix_html(data, "The captioner's log scores"), width="content")
     first, second = (f"{signed(value, data.digits)}" for value in study.prior[index])
-    st.markdown(f"log P(t) is {first} for caption 1 and {second} for caption 2, the same for both images.")
+    st.markdown(
+        f"log P(t) is {first} for caption 1 and {second} for caption 2, the same for both images. {PER_TOKEN}"
+    )
 
 
 def range_text(values: np.ndarray) -> str:
