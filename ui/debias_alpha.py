@@ -784,9 +784,8 @@ def _offer_retrieval(here: float) -> None:
     gain = stored["from_validation"]["gain"]["difference"]
     if here >= gain:
         return
-    unit = " of R@1 (first caption right)" * _is_only_way(
-        here
-    )  # for which there is no room beside `_offer_gain`
+    # for which there is no room beside `_offer_gain`
+    unit = " of R@1 (first caption right)" * _is_only_way(here)
     label = f"Where alpha helps{' more' * bool(here)}: retrieval, {_signed(gain)} points{unit}"
     page_button(
         label,

@@ -13,11 +13,8 @@ import plotly.graph_objects as go
 from core.base.text import _pct
 from core.figures._style import MARK_COLOUR, OUTCOME_COLOURS, SERIES, layout, rows_axis, whiskers
 
-_ROW, _LINE, _AROUND = (
-    36,
-    15,
-    64,
-)  # pixels of a row, of a line of its name, of the axis and what stands above the rows
+# Pixels of a row, of a line of its name, and of the axis and what stands above the rows.
+_ROW, _LINE, _AROUND = 36, 15, 64
 _BEYOND = 6  # points that the axis goes beyond the highest number
 _NAME = 22  # letters of a line of a name, for which a phone has room beside the figure
 
