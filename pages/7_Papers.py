@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import streamlit as st
@@ -226,7 +227,7 @@ def runnable(name: str, way: Any) -> None:
             paper_claims.section(st.session_state["paper"])
         say_lead(name, record, found)
         above, below = ("", "table-actions") if is_beside else ("table-actions", "")
-        act = lambda: st.fragment(acting, run_every=poll)(*asked, [plan])  # noqa: E731
+        act = partial(st.fragment(acting, run_every=poll), *asked, [plan])
         actions_at(above, act)
         counted_of = lines_counted(store, name)
         with st.container(key="figure-beside-claims" if is_beside else None):  # on a laptop; see the style
