@@ -213,7 +213,7 @@ HOSTILE = {
     "an index of many digits": (
         "x.jsonl",
         lambda: b'{"c0_i0": 1, "c%s_i0": 0}' % (b"9" * 5000),
-        "Groups of 1 images",
+        "Groups of 1 image and 1 caption cannot",
     ),
     "a group as large as a set": (
         "x.npz",
