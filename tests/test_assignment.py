@@ -33,7 +33,7 @@ _START = RNG.bit_generator.state
 
 @pytest.fixture(autouse=True)
 def same_numbers():
-    """Each test draws the same numbers, whichever ran before it: on some, scipy's sparse assignment never ends (LOG of
+    """Each test draws the same numbers, whichever ran before it: on some a solver found no end (LOG of
     the thirty-ninth session), which a run must be able to repeat."""
     RNG.bit_generator.state = _START
 
@@ -113,3 +113,15 @@ def test_the_metric_from_blocks_is_the_metric_of_the_matrix(blocks_of_all):
 def test_a_constant_scorer_is_at_chance_from_blocks(blocks_of_all):
     values = [global_match(np.ones((20, 20)), np.arange(20), seed=s).value for s in range(40)]
     assert 2 < np.mean(values) < 9  # chance is 5; the standard error is 0.8
+
+
+@pytest.mark.parametrize("seed", [38, 50225])
+def test_scores_of_which_a_solver_in_floats_found_no_end_are_matched(seed, blocks_of_all):
+    """scipy's sparse assignment went round in a circle on rounded differences, for ever."""
+    blocks_of_all.setattr(assignment, "_BLOCK_SCORES", 7 * 30)
+    blocks_of_all.setattr(assignment, "_CANDIDATES", 3)
+    drawn = np.random.default_rng(seed)
+    scores = drawn.normal(size=(30, 2)) @ drawn.normal(size=(2, 30))
+    best = linear_sum_assignment(scores, maximize=True)[1]
+    found, images = match_global(AllPairs.of(scores)), np.arange(30)
+    assert scores[images, found].sum() == pytest.approx(scores[images, best].sum(), abs=1e-9)
