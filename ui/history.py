@@ -15,14 +15,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 # Query parameters whose change is a step of its own: what is opened on a page, and those of `ui.views`, another view.
 STEPS = ("group", "run", "lesson")
 _VIEWS = ("view", "paper", "way")
-_CHOSEN = (
-    "set",
-    "runs",
-    "pair",
-    "other",
-    "side",
-    "changed",
-)  # what is chosen on a page, which stays where it is
+# What is chosen on a page, which stays where it is.
+_CHOSEN = ("set", "runs", "pair", "other", "side", "changed")
 _SCRIPT = """
 <script>
 (() => {

@@ -188,16 +188,18 @@ def _best(worth: np.ndarray, values: np.ndarray, most: int) -> tuple[np.ndarray,
     return np.nonzero(above)[0], which[above]
 
 
-_STEPS = 2.0**42  # of a weight, between the lowest and the highest score
+_BITS = 42
+_STEPS = 2.0**_BITS  # of a weight, at least half of them between the lowest and the highest score
 
 
 def _solve(found: _Candidates) -> tuple[np.ndarray, np.ndarray]:
     """The best matching among the candidates, and the scores of its pairs."""
     images, captions = found.pairs()
     # Positive weights, since a sparse zero is no edge; every image has one edge, so the same is added to every total.
-    # Whole numbers, whose differences are exact: of rounded ones the solver went round in a circle for ever.
-    above, spread = found.scores - found.scores.min(), float(np.ptp(found.scores)) or 1.0
-    weights = 1.0 + _STEPS + np.rint(above * (_STEPS / spread))
+    # Whole numbers, whose differences are exact: of rounded ones the solver went round in a circle for ever. Of a power
+    # of two, so that scores in float32 mostly keep their value.
+    above = found.scores - found.scores.min()
+    weights = 1.0 + _STEPS + np.rint(np.ldexp(above, _BITS - np.frexp(above.max())[1]))
     graph = scipy.sparse.csr_array((weights, (images, captions)), shape=found.shape)
     matching = scipy.sparse.csgraph.min_weight_full_bipartite_matching(graph, maximize=True)[1].astype(
         np.int64
