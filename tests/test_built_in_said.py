@@ -54,5 +54,5 @@ def test_the_line_below_the_title_and_the_models_field_say_what_a_built_in_model
 
 def test_papers_say_above_the_claims_and_below_the_figure_what_here_is(app):
     said = text(app("pages/7_Papers.py", paper="Test-Time Matching"))
-    assert said.index("may hold on the paper's models") < said.index("hold here**")
+    assert said.index("may hold with the paper's") < said.index("hold here**")
     assert "“here”: small built-in models on built-in sets" in said

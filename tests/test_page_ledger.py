@@ -1,6 +1,7 @@
 """Where a gain comes from, on the test-time matching page: of a run, and of a ledger with its controls."""
 
 import re
+from dataclasses import replace
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -12,7 +13,7 @@ from core.runs import engine
 from core.runs.store import RunStore
 from core.ttm._ledger import PARTS
 from core.ttm.run import LedgerRun, TTMRun
-from ui.ledger import _beyond, points_text
+from ui.ledger import _beyond, _where_measured, points_text
 
 TTM, RUNS = "pages/4_Test-Time_Matching.py", "pages/9_Runs.py"
 MAIN = ("metric", "bijections", "training")
@@ -101,13 +102,14 @@ def test_a_box_answers_whether_a_run_is_beyond_luck_and_controls_and_what_it_cos
     assert [line.partition("?")[0] for line in lines] == ["Beyond luck", "Beyond controls", "Costs elsewhere"]
     assert "GroupMatch was 100" in lines[0]  # of this file, so that it could not rise
     assert "**Not measured:** it takes 8 runs, about " in lines[1] and "this file alone" in lines[2]
-    # Where controls ship was not said.
-    shown = lines[1].replace("\\", "")
+    assert "see them" not in lines[1]  # those of another set say nothing of a file
+    own_set = replace(store.get(run), config={**store.get(run).config, "benchmark": "scenes/left-right"})
+    shown = _where_measured(own_set).replace("\\", "")
     name, link = re.search(
         r"Those of (\S+) are measured: \[see them\]\(Test-Time_Matching\?(\S+)\)\.", shown
     ).groups()
     there = dict(parse_qsl(link))
-    assert there["ledger_set"] == f"scenes/{name}"
+    assert there["ledger_set"] == f"scenes/{name}" and name.startswith("left-right")
     form = app(TTM, **there)
     assert form.selectbox(key="ledger_set").value == f"scenes/{name}"
     assert "Dashed: GroupMatch of the frozen model" in text(form)
