@@ -116,7 +116,7 @@ class _Candidates:
         """Take pairs, as i M + j; returns how many were new."""
         before = len(self.keys)
         # Sorted, as a graph, with prices.
-        check_memory("The assignment of all images", 100 * (before + len(keys)))
+        check_memory("The assignment of all images", 120 * (before + len(keys)))
         self.keys, first = np.unique(np.concatenate([self.keys, keys]), return_index=True)
         self.scores = np.concatenate([self.scores, scores])[first]
         return len(self.keys) - before
@@ -137,8 +137,7 @@ def _match_in_blocks(pairs: AllPairs) -> np.ndarray:
     # Until there is a matching nothing has a price, and every score beats what an image has.
     _scan_scores(pairs, found, np.zeros(pairs.captions), np.full(pairs.images, -np.inf), more, first=True)
     while True:
-        matching, scores = _solve(found)
-        prices = _prices(found, matching, scores)
+        matching, scores, prices = _solve(found)
         if not _scan_scores(pairs, found, prices, scores - prices[matching], more, first=False):
             return matching
         more = min(2 * more, pairs.captions)
@@ -157,7 +156,7 @@ def _scan_scores(
         block = block if np.issubdtype(block.dtype, np.floating) else block.astype(np.float64)
         worth = block - prices if priced else block
         best = worth.max(axis=1).astype(np.float64)
-        scale = np.abs(best).max() + prices.max()
+        scale = np.abs(best) + prices.max()
         behind = np.flatnonzero(best > values[part] + 64 * np.finfo(np.float64).eps * scale)
         if len(behind):
             held = worth if len(behind) == len(worth) else worth[behind]
@@ -189,46 +188,66 @@ def _best(worth: np.ndarray, values: np.ndarray, most: int) -> tuple[np.ndarray,
 
 
 _BITS = 42
-_STEPS = 2.0**_BITS  # of a weight, at least half of them between the lowest and the highest score
+_STEPS = 2**_BITS  # of a weight, at least half of them between the lowest and the highest score
+_LEAST = -(2.0**60)  # of a weight that is left out: sums of two are still int64
 
 
-def _solve(found: _Candidates) -> tuple[np.ndarray, np.ndarray]:
-    """The best matching among the candidates, and the scores of its pairs."""
+def _solve(found: _Candidates) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The best matching among the candidates, the scores of its pairs, and what the captions cost, (M,).
+
+    Of scores as whole numbers of steps, whose differences are exact: of rounded ones the solver went round in a circle
+    for ever. A step is 2^-42 of the range, so pairs that no best matching has are left out and the rest is solved again
+    where it has a smaller range: one far score, as that of a mask, made steps larger than what the others differ by.
+    """
     images, captions = found.pairs()
-    # Positive weights, since a sparse zero is no edge; every image has one edge, so the same is added to every total.
-    # Whole numbers, whose differences are exact: of rounded ones the solver went round in a circle for ever. Of a power
-    # of two, so that scores in float32 mostly keep their value.
-    above = found.scores - found.scores.min()
-    weights = 1.0 + _STEPS + np.rint(np.ldexp(above, _BITS - np.frexp(above.max())[1]))
-    graph = scipy.sparse.csr_array((weights, (images, captions)), shape=found.shape)
-    matching = scipy.sparse.csgraph.min_weight_full_bipartite_matching(graph, maximize=True)[1].astype(
-        np.int64
-    )
-    at = np.searchsorted(found.keys, np.arange(len(matching)) * found.shape[1] + matching)
-    return matching, found.scores[at]
+    # An image has one caption, so what all of its scores have in common does not count.
+    starts = np.searchsorted(images, np.arange(found.shape[0]))
+    worth = found.scores - np.maximum.reduceat(found.scores, starts)[images]
+    kept, range_ = np.ones(len(worth), dtype=bool), np.inf
+    while -worth[kept].min() < range_ / 2:
+        range_ = -worth[kept].min()
+        # A power of two: scores in float32 mostly keep their value.
+        step = max(np.ldexp(1.0, np.frexp(range_)[1] - _BITS), np.finfo(np.float64).tiny)
+        weights = np.rint(np.maximum(worth, _LEAST * step) / step).astype(np.int64)
+        matching = _assign(images[kept], captions[kept], weights[kept], found.shape)
+        matched = np.searchsorted(found.keys, np.arange(len(matching)) * found.shape[1] + matching)
+        prices = _prices(found, matching, weights, weights[matched])
+        # A matching of true scores is better by less than a step for every image.
+        short = (weights[matched] - prices[matching])[images] - (weights - prices[captions])
+        kept &= short <= 2 * found.shape[0]
+    return matching, found.scores[matched], prices * step
 
 
-def _prices(found: _Candidates, matching: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """The lowest price of each caption at which no image would rather have another of its candidates, (M,).
+def _assign(
+    images: np.ndarray, captions: np.ndarray, weights: np.ndarray, shape: tuple[int, int]
+) -> np.ndarray:
+    """The caption of each image in the matching with the highest total of whole weights, -2^42 to 0, int64."""
+    # Positive, since a sparse zero is no edge; every image has one edge, so the same is added to every total.
+    graph = scipy.sparse.csr_array((weights + (1.0 + _STEPS), (images, captions)), shape=shape)
+    return scipy.sparse.csgraph.min_weight_full_bipartite_matching(graph, maximize=True)[1].astype(np.int64)
 
-    A matched caption has to cost at least what another image would gain by it, at that image's own caption's price:
-    longest paths, by repeating that for all until nothing rises. An unmatched caption costs nothing.
+
+def _prices(found: _Candidates, matching: np.ndarray, weights: np.ndarray, matched: np.ndarray) -> np.ndarray:
+    """The lowest price of each caption at which no image would rather have another of its candidates, int64 (M,).
+
+    weights : of the candidates, int64. matched : those of the matching's pairs. A matched caption has to cost at least
+    what another image would gain by it, at that image's own caption's price: longest paths, by repeating that for all
+    until nothing rises. An unmatched caption costs nothing.
     """
     images, captions = found.pairs()
     owner = np.full(found.shape[1], -1)
     owner[matching] = np.arange(len(matching))
     rival = (owner[captions] >= 0) & (owner[captions] != images)
-    images, owners, gain = images[rival], owner[captions[rival]], (found.scores - scores[images])[rival]
-    price, order = np.zeros(len(matching)), np.argsort(owners, kind="stable")
+    images, owners, gain = images[rival], owner[captions[rival]], (weights - matched[images])[rival]
+    price, order = np.zeros(len(matching), dtype=np.int64), np.argsort(owners, kind="stable")
     images, owners, gain = images[order], owners[order], gain[order]
     starts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1])) if len(owners) else owners
-    least = 4 * np.finfo(np.float64).eps * max(np.abs(found.scores).max(), np.finfo(np.float64).tiny)
     for _ in range(len(matching) if len(owners) else 0):
         asked = np.maximum.reduceat(price[images] + gain, starts)
-        rises = asked > price[owners[starts]] + least
+        rises = asked > price[owners[starts]]
         if not rises.any():
             break
         price[owners[starts[rises]]] = asked[rises]
-    prices = np.zeros(found.shape[1])
+    prices = np.zeros(found.shape[1], dtype=np.int64)
     prices[matching] = price
     return prices
