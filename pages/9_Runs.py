@@ -352,9 +352,11 @@ _PIXELS = {
 # Pixels of a row, below the rows of a table that scrolls sideways, below those of another one, of a table at most.
 _ROW, _SCROLL_BAR, _EDGE, _MOST_HEIGHT = 35, 11, 2, 400
 # Columns that stand there whatever is listed, as nobody looks for one that moves: which run, and what came out.
-FIXED = ("set", "result", "gain", SCORE, SCORE_GAIN, "status", "started")
+FIXED = ("set", "result", "gain", SCORE, SCORE_GAIN, "started", "status")
 # Behind them as many of these as a laptop has room for, the first ones first; “All columns” has the others.
-FITTING = (*FIXED, "groups", "model", "curve", "time", "iterations", "seed", "before", "settings")
+FITTING = (*FIXED, "groups", "model", "time", "iterations", "curve", "seed", "before", "settings")
+# What all runs share of these has no column: a line below the table says it.
+ONCE = ("status", "model", "seed")
 _OWN_LETTERS = 44  # of the settings in the heading of a card
 _GIVEN_LETTERS = 40  # of a run's given name in the legend of a figure
 _CURVE = 70
@@ -399,7 +401,10 @@ def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
         ]
     if "model" in short:
         short["model"] = [_cut(name, _LETTERS["model"]) for name in short["model"]]
-    need = {name: _needed(short, name) for name in FITTING if name in short}
+    said = {name for name in ONCE if _is_said_once(frame, name)}
+    if all(model in name for model, name in zip(frame["model"], short["set"], strict=True)):
+        said.add("model")
+    need = {name: _needed(short, name) for name in FITTING if name in short and name not in said}
     heads = result_heads(frame)
     need |= {name: max(need[name], int(_pixels(heads[name])) + _PADDING) for name in heads if name in need}
     need["set"] += _MARK  # also without one, so that no column moves once two runs are ticked
@@ -428,6 +433,11 @@ def _without_words(said: str, name: str) -> str:
 def _is_shared(frame: pd.DataFrame, name: str) -> bool:
     """Whether all runs have one value in a column."""
     return len(frame) > 1 and frame[name].nunique() == 1
+
+
+def _is_said_once(frame: pd.DataFrame, name: str) -> bool:
+    """Whether a line says it in place of a column, whose room others need; a status that is not over keeps its own."""
+    return _is_shared(frame, name) and (name != "status" or frame[name].iloc[0] == "finished")
 
 
 def said_once(frame: pd.DataFrame, shown: Collection[str]) -> str:

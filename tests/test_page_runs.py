@@ -1525,7 +1525,7 @@ def test_the_table_fits_a_laptop_and_shows_every_column_on_demand(app, made):  #
     test = app(RUNS)
     shown = json.loads(test.dataframe[0].proto.columns)
     order = list(test.dataframe[0].proto.column_order)
-    assert tuple(order[:7]) == FIXED
+    assert tuple(order[:6]) == FIXED
     assert "settings" not in order and "GroupMatch before" not in order
     assert sum(shown[name]["width"] for name in order) <= ROOM
     order = list(fine(test.toggle(key="columns").set_value(True).run()).dataframe[0].proto.column_order)
@@ -1600,7 +1600,7 @@ def test_runs_of_one_set_and_model_are_headed_by_what_tells_them_apart(app, made
     assert not any(re.search(r"\d\d:\d\d", head) for head in heads)  # no date is needed
 
 
-FIXED = ("set", "result", "gain", "GroupScore after", "GroupScore gain", "status", "started")
+FIXED = ("set", "result", "gain", "GroupScore after", "GroupScore gain", "started")
 
 
 def test_the_first_columns_are_the_same_in_every_state(app, made, tmp_path, monkeypatch):  # noqa: F811
@@ -1614,13 +1614,47 @@ def test_the_first_columns_are_the_same_in_every_state(app, made, tmp_path, monk
     example_run(RunStore())
     shipped = order()
     RunStore().create("ttm", f"{SET} · {MODEL}", one.config | {"group": None})
-    assert {tuple(each[:7]) for each in (finished, waiting, shipped, order())} == {FIXED}
+    assert {tuple(each[:6]) for each in (finished, waiting, shipped, order())} == {FIXED}
+    assert "status" in waiting and "status" not in shipped
 
 
 def test_what_all_runs_share_stands_in_a_line_below_the_table_where_no_column_has_it(app, made):  # noqa: F811
+    """Columns of one value took the room of time and iterations."""
     test = app(RUNS)
     order, said = list(test.dataframe[0].proto.column_order), text(test).replace("\\", "")
-    assert ("All of them: model " in said) == ("model" not in order) and "All of them: finished" not in said
+    assert "All of them: finished" in said and "status" not in order
+    assert (f"model {MODEL}" in said.partition("All of them: ")[2].partition(".")[0]) == ("model" not in order)
+    config = RunStore().get(made.seeds[0]).config | {"group": None}
+    begun = RunStore().create("ttm", f"{SET} · {MODEL}", config)
+    test = app(RUNS)
+    RunStore().delete(begun.id)  # of the runs that other tests count
+    assert "status" in [*test.dataframe[0].proto.column_order]  # one that has not ended is looked for
+    assert "All of them: finished" not in text(test)
+
+
+@pytest.mark.parametrize(
+    ("models", "seeds", "without"),
+    [
+        ((MODEL, MODEL), (0, 0), {"model", "seed", "status"}),
+        ((MODEL, f"{MODEL}-details"), (0, 0), {"model", "seed", "status"}),  # the names have it
+        ((MODEL, f"{MODEL}-details", *[MODEL] * 6), range(8), {"status"}),
+    ],
+)
+def test_groups_time_and_iterations_have_their_columns_on_a_laptop(models, seeds, without):
+    """They were seen on a wide screen alone, while a column said of every run that it was finished."""
+    page = runpy.run_path(str(ROOT / RUNS), run_name="runs")
+    result = "62.5 % (45.8–77.3){}, chance {}"
+    rows = [
+        {"status": "finished", "groups": "40 of 300", "gain": "−7.5 (−19.7 to +5.4)", "metric": "GroupMatch",
+         "GroupScore gain": "+27.5 (+10.9 to +41.5)", "before": "70.0 % (53.5–83.4)", "curve": [1.0, 2.0],
+         "result": result.format(" GroupMatch", "50.0"), "GroupScore after": result.format("", "16.7"),
+         "time": "1 min 20 s", "iterations": "10 of 10", "seed": str(seed), "set": SET, "model": model,
+         "called": f"left-right · TTM · seed {seed}", "started": datetime(2026, 11, 28, 7, 10, at)}
+        for at, (model, seed) in enumerate(zip(models, seeds, strict=True))
+    ]  # fmt: skip
+    _, widths = page["fitted"](pd.DataFrame(rows))
+    assert {"groups", "time", "iterations", "curve"} <= {*widths} and sum(widths.values()) <= ROOM
+    assert not without & {*widths}
 
 
 def test_a_mean_of_seeds_that_agree_has_its_deviation_of_0():
