@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -11,7 +14,7 @@ from core.exchange.example import EXAMPLE
 from core.figures.text import escape_markdown
 from core.runs.engine import prepare, start
 from core.runs.store import Run, RunStore
-from core.ttm.run import LedgerRun, SimpleMatchRun, adaptation
+from core.ttm.run import AdaptationRun, LedgerRun, SimpleMatchRun, adaptation
 from core.ttm.seeds import _SEEDLESS, SeedGroup, _is_seedless, launch_seeds
 from core.ttm.time_left import _span, expected_seconds
 from ui import ledger, runs, ttm_example, ttm_form, ttm_preview, ttm_run, ttm_shifts, ttm_sweep
@@ -84,19 +87,7 @@ def start_buttons(
         blocked = bool(run.wrong)
         kind = "secondary" if warning else "primary"
         start_one = st.button("Start the run", type=kind, icon=":material/play_arrow:", disabled=blocked)
-        with st.popover("Repeat with several seeds", icon=":material/stacked_line_chart:"):
-            st.caption(SEEDS)
-            if not blocked and _is_seedless(run.job, run.groups):
-                st.info(_SEEDLESS, icon=":material/content_copy:")
-            with ui.checked_numbers(told) as wrong:
-                seeds = int(ui.number(st, "Seeds", 2, 64, 4, key="seeds") or 4)
-            if seconds is not None:
-                st.caption(f"{_span(seconds, seeds).capitalize()} for {seeds} seeds.")
-            start_seeds = st.button(
-                "Run the seeds" if wrong else f"Run {seeds} seeds",
-                icon=":material/play_arrow:",
-                disabled=blocked or bool(wrong),
-            )
+        start_seeds = repeat(store, run, seconds, told)
         st.button(
             f"See a finished run, {EXAMPLE_SET}",
             on_click=runs.open_run,
@@ -112,10 +103,51 @@ def start_buttons(
         with st.spinner("Starting the run …"):
             runs.open_run(start(store, run.title, run.job).id)
         st.rerun()
-    if start_seeds:
-        with st.spinner(f"Starting {seeds} runs …"):
-            runs.open_run(launch_seeds(store, run.title, run.job, seeds)[0])
+    if start_seeds is not None:
+        with st.spinner("Starting the seeds …"):
+            runs.open_run(start_seeds()[0])
         st.rerun()
+
+
+def repeat(
+    store: RunStore, run: ttm_form.PlannedRun, seconds: float | None, told: DeltaGenerator
+) -> Callable[[], tuple[str, list[Run]]] | None:
+    """Several seeds of a run, of which one that has finished here counts as the first; returned is what starts them,
+    once that is pressed.
+
+    told : the place of what is wrong with the number.
+    """
+    blocked = bool(run.wrong)
+    with st.popover("Repeat with several seeds", icon=":material/stacked_line_chart:"):
+        st.caption(SEEDS)
+        if not blocked and _is_seedless(run.job, run.groups):
+            st.info(_SEEDLESS, icon=":material/content_copy:")
+        with ui.checked_numbers(told) as wrong:
+            seeds = int(ui.number(st, "Seeds", 2, 64, 4, key="seeds") or 4)
+        there = None if blocked else _finished_alone(store, run.job)
+        count, more = (seeds, "seed") if there is None else (seeds - 1, "more seed")
+        if there is not None:
+            st.caption(f"Seed {run.job.seed} has finished here with these settings: it is the first of them.")
+        if seconds is not None:
+            st.caption(f"{_span(seconds, count).capitalize()} for {counted(count, more)}.")
+        label = "Run the seeds" if wrong else f"Run {counted(count, more)}"
+        if not st.button(label, icon=":material/play_arrow:", disabled=blocked or bool(wrong)) or blocked:
+            return None
+    if there is not None:
+        return partial(SeedGroup.extend, store, there.id, count)
+    return partial(launch_seeds, store, run.title, run.job, count)
+
+
+def _finished_alone(store: RunStore, job: AdaptationRun) -> Run | None:
+    """A finished run of the very settings and seed, which stands by itself; None where there is none. The example is
+    none: it was computed on another machine, where a seed ends elsewhere."""
+    finished = (run for run in store.list(job.kind) if run.status == "finished" and not run.is_example)
+    for run in finished:
+        same = all(run.config.get(name) == getattr(job, name) for name in ("benchmark", "model"))
+        alone = same and not (run.config.get("group") or SeedGroup.of_run(store, run))
+        if alone and adaptation(run.config).key == job.key:
+            return run
+    return None
 
 
 def _what_time_goes_by(seconds: float | None, source: str) -> str:

@@ -298,6 +298,18 @@ def test_four_seeds_are_one_action(app, started):
     assert any("seeds 0–3" in each for each in test.selectbox(key="shown").options)
 
 
+def test_of_several_seeds_one_that_has_finished_here_is_not_trained_again(app, made, started):  # noqa: F811
+    """Seed 0 was trained a second time beside the run that had just ended."""
+    test = fine(button(app(TTM, run=made.simplematch), new_run.AGAIN).click().run())
+    assert "Seed 0 has finished here with these settings: it is the first of them." in plain(test)
+    assert any(each.value.endswith(" for 3 more seeds.") for each in test.caption)
+    test, store = fine(button(test, "Run 3 more seeds").click().run()), RunStore()
+    assert [seeds.seed_of(store.get(run)) for run in started] == [1, 2, 3]
+    group = seeds.group_runs(store, test.session_state["run"])
+    assert [run.id for run in group] == [made.simplematch, *started]
+    assert button(app(TTM, set=SET), "Run 4 seeds")  # of other settings none has finished
+
+
 def test_how_long_the_seeds_take_stands_beside_the_button_that_starts_them(app):
     test = app(TTM, set=SET, T="2")
     captions = [caption.value for caption in test.caption]
