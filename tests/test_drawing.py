@@ -396,6 +396,17 @@ def test_scores_side_by_side_have_the_same_decimals_which_are_enough_for_both():
     assert {data.digits for data in alone} == {2} and {data.beside(alone).digits for data in alone} == {2}
 
 
+def test_scores_whose_sums_need_not_add_up_as_printed_have_two_decimals_and_their_sums_say_so():
+    """By hand: 2.444 + 2.444 = 4.888, which is 4.89, where 2.44 + 2.44 is 4.88."""
+    data = view([[2.444, 1.0], [1.0, 2.444]], TRUTH)
+    assert data.digits == 3
+    rounded = data.beside([data], exact=False)
+    said = group_html.verdicts_html(rounded).replace("\u00a0", " ")
+    assert rounded.digits == 2 and "2.44 + 2.44 ≈ 4.89 &gt; 1.00 + 1.00 = 2.00" in said
+    # 0.336 of 0.338 would be 0.34 > 0.34.
+    assert view([[0.168, 0.171], [0.167, 0.168]], TRUTH).beside([], exact=False).digits == 3
+
+
 def test_a_square_group_s_verdict_says_nothing_of_fewer_images():
     assert "fewer images" not in group_html.verdicts_html(view(SCORES, TRUTH))
     wide = Evaluation.of(np.arange(4.0).reshape(1, 1, 4), np.array([[3]]), ["a"]).group(0)

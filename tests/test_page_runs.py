@@ -1623,7 +1623,9 @@ def test_what_all_runs_share_stands_in_a_line_below_the_table_where_no_column_ha
     test = app(RUNS)
     order, said = list(test.dataframe[0].proto.column_order), text(test).replace("\\", "")
     assert "All of them: finished" in said and "status" not in order
-    assert (f"model {MODEL}" in said.partition("All of them: ")[2].partition(".")[0]) == ("model" not in order)
+    assert (f"model {MODEL}" in said.partition("All of them: ")[2].partition(".")[0]) == (
+        "model" not in order
+    )
     config = RunStore().get(made.seeds[0]).config | {"group": None}
     begun = RunStore().create("ttm", f"{SET} · {MODEL}", config)
     test = app(RUNS)

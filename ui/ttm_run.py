@@ -96,6 +96,7 @@ CHANCE = (
 _WAITING = (
     "The first point of the curves, the accuracy before training, appears when all groups have been scored."
 )
+_ROUNDED = "≈: a total of the unrounded scores, so it may differ from the sum of those that you see."
 RESULT = "The last iteration is the result; choosing the best one from the curve would use the truth."
 PANELS = {
     "ttm": {
@@ -755,12 +756,13 @@ def card(changed: ChangedGroup, metric: str) -> None:
     history = group_history_text(row, len(group.captions) if is_global else None)
     name = escape_markdown(group_title(group.id))
     st.markdown(f"**{name}.** {changed.told}{escape_markdown(history)}")
-    both = [evaluation_at(run.id, i, run.attempt, run).group(index) for i in (0, run.done)]
+    ends = [evaluation_at(run.id, i, run.attempt, run).group(index) for i in (0, run.done)]
+    both = [data.beside(ends, exact=False) for data in ends]  # six decimals, which add up, are read by nobody
     for column, when, data in zip(
         st.columns(2, gap="large"), ("Before", f"After {what_was_done(run)}"), both, strict=True
     ):
         with column:
-            _side(run, group, when, data.beside(both))
+            _side(run, group, when, data)
     with st.container(horizontal=True, vertical_alignment="center"):
         _ways_on(run, group, name)
         if not run.config.get("embeddings"):
@@ -775,11 +777,12 @@ def card(changed: ChangedGroup, metric: str) -> None:
 
 def _side(run: Run, group: Group, when: str, data: GroupData) -> None:
     """One side of a card."""
-    st.markdown(f"**{when}**")
+    verdicts = _folded_verdicts_html(data, metrics.headline_metrics(data.kinds))
+    st.markdown(f"**{when}**", help=_ROUNDED if "≈" in verdicts else None)
     if not run.config.get("embeddings"):
         draw_group(group, data)
     st.html(matrix_html(data, f"Scores {when.lower()}"))
-    st.html(_folded_verdicts_html(data, metrics.headline_metrics(data.kinds)))
+    st.html(verdicts)
 
 
 def _change_picture(group: Group, before: GroupData, after: GroupData, sentence: str, model: str) -> bytes:

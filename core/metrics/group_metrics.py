@@ -56,16 +56,17 @@ class GroupData(NamedTuple):
     shares: Mapping[str, float] = MappingProxyType({})  # by metric: how much of the group is right, in [0, 1]
     decimals: int | None = None  # with which it is shown beside others; None: as many as it takes by itself
 
-    def beside(self, others: Iterable[GroupData], *, totals: bool = True) -> GroupData:
+    def beside(self, others: Iterable[GroupData], *, totals: bool = True, exact: bool = True) -> GroupData:
         """Itself, shown with as many decimals as it takes for all of these: they are read side by side.
 
         totals : whether totals or margins are read beside the scores; without them fewer decimals are enough.
+        exact : whether sums and margin have to be right as they are printed; else some sums say ≈.
         """
         every = [self, *others]
         settled = [each.decimals for each in every if each.decimals is not None]
         if len(settled) == len(every):
             return self._replace(decimals=max(settled))
-        return self._replace(decimals=_fewest_decimals(every, totals))
+        return self._replace(decimals=_fewest_decimals(every, totals, exact))
 
     def _told(self, name: str) -> str:
         """A metric's verdict: `right`, `wrong` or `tie`; of one that counts parts, `1 of 2 right`."""
@@ -106,6 +107,10 @@ class GroupData(NamedTuple):
             return self._is_in_order(true, rival, digits)
         off = abs(abs(true - rival) - margin) if self._is_margin_of_totals else 0.0
         return self._is_in_order(true, rival, digits) and margin > 0 and off <= _MOST_OFF * margin + 1e-12
+
+    def _totals_agree(self, digits: int, exact: bool) -> bool:
+        """Whether with so many decimals the totals decide right, and if `exact` the margin is theirs."""
+        return self._margin_agrees(digits) if exact else self._is_in_order(*self._totals(digits), digits)
 
     @property
     def _is_margin_of_totals(self) -> bool:
@@ -149,14 +154,14 @@ class GroupData(NamedTuple):
         return self.true.max(keepdims=True) if several else self.true, self.scores[images, self.rival]
 
 
-def _fewest_decimals(groups: Sequence[GroupData], totals: bool = True) -> int:
-    """With how many decimals all of these groups are shown right. totals : as of `GroupData.beside`."""
+def _fewest_decimals(groups: Sequence[GroupData], totals: bool = True, exact: bool = True) -> int:
+    """With how many decimals all of these groups are shown right. totals, exact : as of `GroupData.beside`."""
     found = _MOST_DIGITS
     for digits in range(_MOST_DIGITS, _LEAST_DIGITS - 1, -1):
-        if all(g._decides_right(digits) and (not totals or g._margin_agrees(digits)) for g in groups):
+        if all(g._decides_right(digits) and (not totals or g._totals_agree(digits, exact)) for g in groups):
             found = digits
     # A reader adds them up by hand: 7.79 + 6.82 is 14.61, and the ≈ before 14.60 looked like a mistake.
-    more = range(found, _MOST_DIGITS + 1) if totals else ()
+    more = range(found, _MOST_DIGITS + 1) if totals and exact else ()
     return next((digits for digits in more if all(g._adds_up(digits) for g in groups)), found)
 
 
