@@ -169,7 +169,7 @@ def test_the_form_shows_what_was_measured_on_the_selected_set(app):
         gains = last.to_numpy() - own[own.iteration == 0].group_match.to_numpy()
         said = text(app(TTM, set=name)).replace("−", "-")
         assert f"{len(last)} measured runs of this set and model" in said and "An example" not in said
-        assert f"After {last.mean():.1f} ± {last.std():.1f} %: {gains.mean():+.1f} points" in said
+        assert f"After: {last.mean():.1f} ± {last.std():.1f} %, **{gains.mean():+.1f} points**." in said
         assert "this model on this set changed" not in said  # the forecast does not say it again
 
 
@@ -186,7 +186,7 @@ def test_every_measured_run_begins_where_the_shipped_scores_are():
 @pytest.mark.parametrize("changed", [{"n": "60"}, {"T": "2"}])
 def test_what_was_measured_stays_what_it_was_where_the_run_is_another(app, changed):
     """With 60 groups “before” was of those, “after” and the gain of all 300: gains had become no clear change."""
-    line = re.compile(r"\*\*GroupMatch .*? points;[^.]*")
+    line = re.compile(r"\*\*GroupMatch gains.*? points\*\*.*?A further run[^\n]*", re.DOTALL)
     (whole,) = line.findall(text(app(TTM, set="scenes/left-right")))
     test = app(TTM, set="scenes/left-right", **changed)
     assert line.findall(text(test)) == [whole]

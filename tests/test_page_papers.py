@@ -1616,8 +1616,8 @@ def test_the_lines_counted_here_are_set_beside_those_of_test_time_matching(app):
     assert "on Papers: of those 49, 6 rise and 4 fall clearly, beyond the 95 % interval." in said
     setup = plain(app("pages/4_Test-Time_Matching.py"))  # in one short sentence there, with the same numbers
     assert (
-        f"GroupMatch rose in 61 of {shifted + as_they_are} measurements and fell in 47, however little. Papers counts "
-        "clear changes alone, 6 up and 4 down of 49 ([how they are" in setup
+        f"GroupMatch rose in 61 of {shifted + as_they_are} measurements and fell in 47, however little ([clear changes "
+        "alone: 6 up, 4 down, of 49](" in setup
     )
     # By hand: four models on five sets of 2×2 groups, on five of one image, on two others, and one more CLIP on one.
     assert "the mean of 4 seeds" in short and len(short) < 270

@@ -97,9 +97,8 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     table = _table()
     rises, falls = int((table.gain > 0).sum()), int((table.gain < 0).sum())
     said = (
-        f"It does not always help: on average over seeds GroupMatch rose in {rises} of {len(table)} measurements and "
-        f"fell in {falls}, however little. Papers counts clear changes alone, 6 up and 4 down of 49 ([how they are "
-        "counted](Papers#how-lines-are-counted))."
+        f"**It does not always help:** GroupMatch rose in {rises} of {len(table)} measurements and fell in {falls}, "
+        "however little ([clear changes alone: 6 up, 4 down, of 49](Papers#how-lines-are-counted))."
     )
     assert falls > 20 and said in plain(test)
     assert "are among the" not in plain(test)  # three readings: on Papers alone
@@ -122,9 +121,14 @@ def test_a_finished_run_has_both_chance_levels_of_group_score(app):
     test = app(TTM, run=EXAMPLE_ID)
     said = [each.value.replace("\u00a0", " ") for each in test.caption]
     (of_group_score,) = (
-        each for each in said if "Random matchings learned by heart: 50.0 %" in each
+        each for each in said if "Chance with matchings learned by heart: 50.0 %" in each
     )  # alone
     assert "Chance 16.7 %" in of_group_score
+    score, match = test.metric[:2]  # nothing said what the line below is
+    assert score.help.endswith(
+        " Random matchings learned by heart lift GroupScore up to 50.0 % without knowledge."
+    )
+    assert "by heart" not in match.help
 
 
 @pytest.mark.parametrize(
@@ -1482,7 +1486,7 @@ def test_the_cards_of_several_seeds_have_both_chance_levels_of_group_score(app, 
     said = [
         each.value.replace("\u00a0", " ").replace("\u2060", "") for each in app(TTM, run=made.group).caption
     ]
-    (of_group_score,) = (each for each in said if "Random matchings learned by heart: 50.0 %" in each)
+    (of_group_score,) = (each for each in said if "Chance with matchings learned by heart: 50.0 %" in each)
     assert "Mean of" in of_group_score and "chance 16.7 %" in of_group_score
 
 
@@ -1539,8 +1543,9 @@ def test_a_finished_run_says_that_it_is_one_seed_and_what_another_would_have(app
 
 def test_the_measured_figure_names_each_seed_s_end_and_that_another_machine_made_it(app):
     """“After 79.6 ± 1.5 %” stood there, and seed 0 gave 83.3 on the reader's own machine, above all four."""
-    said = plain(app(TTM, set="scenes/left-right")).replace("\u2060", "").replace("\u00a0", " ")
-    assert "Seeds 0 to 3, on another machine: 79.3, 79.3, 78.0, 81.7 %." in said
+    test = app(TTM, set="scenes/left-right")
+    (said,) = [each.help for each in test.markdown if each.value.startswith("**What came out")]
+    assert said.startswith("Seeds 0 to 3, on another machine: 79.3, 79.3, 78.0, 81.7 %.")
     assert (
         "Here the same seed may end several points higher or lower: the finished run that ships, seed 0 as well, is "
         "none of these and ended at 83.3 %." in said
@@ -1578,13 +1583,9 @@ def test_where_groupmatch_does_not_gain_the_rise_of_groupscore_is_told_as_memori
     before, after = ends.mean(0)
     assert after - before > 20
     said = plain(app(TTM, set="scenes/attribute-swap")).replace("\u2060", "").replace("\u00a0", " ")
-    told = (
-        f"GroupScore rises from {before:.1f} to {after:.1f} ± {ends[:, 1].std(ddof=1):.1f} % (chance 16.7 %)"
-    )
-    by_heart = "the model learns its own matchings by heart, right and wrong ones, and a group whose matching is right"
-    assert (
-        "No clear change of GroupMatch" in said and f"{told}: {by_heart} then passes GroupScore, too." in said
-    )
+    told = f"from {before:.1f} to {after:.1f} ± {ends[:, 1].std(ddof=1):.1f} % (chance 16.7 %)"
+    by_heart = "the model learns its own matchings by heart, right and wrong ones."
+    assert "No clear change of GroupMatch" in said and f"**GroupScore rises** {told}: {by_heart}" in said
     assert "by heart" not in plain(app(TTM, set="scenes/left-right"))  # there GroupMatch gains
 
 

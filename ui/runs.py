@@ -502,14 +502,22 @@ def accuracy_card(
     with st.container(border=True, gap="xxsmall"):
         change = {} if before is None else change_text(before.value, now.value)
         meaning = label_and_meaning(metric)[1]
-        st.metric(label, f"{_pct(now.value)} %", help=meaning, **change)
+        st.metric(label, f"{_pct(now.value)} %", help=memorised_meaning(meaning, memorised), **change)
         shown = _below(now) if before is None else _beside_before(now, before)
         st.caption(shown + memorised_words(memorised))
 
 
 def memorised_words(chance: float | None) -> str:
     """The line of a card with the chance level of GroupScore once a model has memorised its matchings; "" of None."""
-    return "" if chance is None else unbroken(f"  \nRandom matchings learned by heart: {_pct(chance)} %")
+    return "" if chance is None else unbroken(f"  \nChance with matchings learned by heart: {_pct(chance)} %")
+
+
+def memorised_meaning(meaning: str, chance: float | None) -> str:
+    """The "?" of such a card: its metric's meaning, and what that chance level is."""
+    if chance is None:
+        return meaning
+    said = without_knowledge(f"{_pct(chance)} %")
+    return f"{meaning} {said[0].upper()}{said[1:]}."
 
 
 def without_knowledge(level: str) -> str:

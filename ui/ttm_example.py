@@ -23,7 +23,7 @@ from core.ttm.records import _next_gain
 from core.ttm.run import AdaptationRun, TTMRun
 from core.ttm.seeds import summary
 from ui.export import chart
-from ui.formatting import exact_differences_once, true_minus
+from ui.formatting import exact_differences_once, rounding_note, true_minus
 from ui.runs import KINDS, estimate_of
 from ui.ttm_shifts import measured_before, measured_runs, of_all
 
@@ -144,27 +144,29 @@ def _figure_and_words(
     values = np.array([[step["metrics"][GROUP_MATCH]["value"] for step in steps] for steps in runs])
     iterations = values.shape[1] - 1
     seeds = [int(steps[0]["seed"]) for steps in runs]
-    said = f"{_measured_line(values, before)}{_by_seed_line(seeds, values[:, -1], shipped)}{_memorised_line(runs)}"
+    said = "  \n".join(filter(None, (*_measured_lines(values, before), _memorised_line(runs))))
     with st.container(border=True, key="measured-runs"):
         left, right = st.columns([3, 2], gap="medium")
         with left:
             data = plots.spread_data(summary(runs), iterations)
-            chart(plots.ttm_metrics_figure(data, _HEIGHT), said, "measured-metrics")
+            chart(plots.ttm_metrics_figure(data, _HEIGHT), said.replace("  \n", " "), "measured-metrics")
         with right:
             st.markdown(
                 f"**What came out with all {groups} groups**  \n{counted(len(runs), 'measured run')} of this set and "
-                f"model, the preset builtin and {iterations} iterations"
+                f"model, preset builtin, {iterations} iterations",
+                help=_by_seed_line(seeds, values[:, -1], shipped) or None,
             )
             st.markdown(true_minus(said))
         several = "Means over seeds, bands: one standard deviation. " if len(runs) > 1 else ""
+        read = f"The last iteration is the result; no label was used for training. {several}Dotted: chance."
         st.caption(  # below both: beside the curves it was higher than they are
-            f"{of_all()} No label was used for training; the last iteration is the result. {several}Dotted: chance."
-            f"{exact_differences_once('example')}"
+            "  \n".join(filter(None, (of_all(), read))),
+            help=rounding_note([(before.value, float(values[:, -1].mean()))]) or None,
         )
 
 
-def _measured_line(values: np.ndarray, before: Estimate) -> str:
-    """What the seeds come to; values : of GroupMatch in percent, (seeds, iterations)."""
+def _measured_lines(values: np.ndarray, before: Estimate) -> list[str]:
+    """What the seeds come to, a statement a line; values : of GroupMatch in percent, (seeds, iterations)."""
     ends, gains = values[:, -1], values[:, -1] - values[:, 0]
     label = METRICS[GROUP_MATCH].label
     if (ends > before.high).all():
@@ -176,14 +178,14 @@ def _measured_line(values: np.ndarray, before: Estimate) -> str:
     deviation = f" ± {_pct(ends.std(ddof=1))}" if len(ends) > 1 else ""
     one_more = _next_gain(gains, float(values[:, 0].mean()))
     more = (
-        ""
-        if one_more is None
-        else f"; a further run would likely change it by {_signed_range(one_more[0], one_more[1])}"
+        () if one_more is None else (f"A further run would likely change it by {_signed_range(*one_more)}.",)
     )
-    return (
-        f"**{verdict}** Before {metric_line(before)}. After {_pct(ends.mean())}{deviation} %: {_signed(gains.mean())} "
-        f"points{more}."
-    )
+    return [
+        f"**{verdict}**",
+        f"Before: {metric_line(before)}.",
+        f"After: {_pct(ends.mean())}{deviation} %, **{_signed(gains.mean())} points**.",
+        *more,
+    ]
 
 
 def _by_seed_line(seeds: Sequence[int], ends: np.ndarray, shipped: float | None = None) -> str:
@@ -198,7 +200,7 @@ def _by_seed_line(seeds: Sequence[int], ends: np.ndarray, shipped: float | None 
         else f": the finished run that ships, seed {seeds[0]} as well, is none of these and ended at {_pct(shipped)} %"
     )
     return (
-        f" Seeds {seeds[0]} to {seeds[-1]}, on another machine: {each} %. Here the same seed may end several points "
+        f"Seeds {seeds[0]} to {seeds[-1]}, on another machine: {each} %. Here the same seed may end several points "
         f"higher or lower{other}."
     )
 
@@ -215,10 +217,10 @@ def _memorised_line(runs: Sequence[Sequence[Mapping[str, Any]]]) -> str:
     if likely is None or likely[0] <= 0 or (match[:, -1] > match[:, 0]).all():
         return ""
     deviation, chance = _pct(score[:, -1].std(ddof=1)), _pct(runs[0][0]["metrics"][GROUP_SCORE]["chance"])
+    label = METRICS[GROUP_SCORE].label
     return (
-        f" {METRICS[GROUP_SCORE].label} rises from {_pct(score[:, 0].mean())} to {_pct(score[:, -1].mean())} ± "
-        f"{deviation} % (chance {chance} %): the model learns its own matchings by heart, right and wrong ones, and a "
-        f"group whose matching is right then passes {METRICS[GROUP_SCORE].label}, too."
+        f"**{label} rises** from {_pct(score[:, 0].mean())} to {_pct(score[:, -1].mean())} ± {deviation} % (chance "
+        f"{chance} %): the model learns its own matchings by heart, right and wrong ones."
     )
 
 

@@ -40,9 +40,8 @@ def of_all() -> str:
     rises, falls, measured = _rise_and_fall()
     of, up, down = _clear_ones()
     return (
-        f"It does not always help: on average over seeds GroupMatch rose in {rises} of {measured} measurements and "
-        f"fell in {falls}, however little. Papers counts clear changes alone, {up} up and {down} down of {of} ([how "
-        f"they are counted]({TO_COUNTED}))."
+        f"**It does not always help:** GroupMatch rose in {rises} of {measured} measurements and fell in {falls}, "
+        f"however little ([clear changes alone: {up} up, {down} down, of {of}]({TO_COUNTED}))."
     )
 
 

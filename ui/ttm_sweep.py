@@ -45,6 +45,7 @@ from ui.runs import (
     estimate_of,
     evaluation_at,
     live_section,
+    memorised_meaning,
     memorised_words,
     open_run,
     run_groups,
@@ -463,7 +464,8 @@ def result(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) ->
 def _card(name: str, side: str, was: _Result, now: _Result, seeds: int, memorised: float | None) -> None:
     label, meaning = label_and_meaning(name)
     where = f", {side} groups" if side else ""
-    st.metric(f"{label}{where}", spread(now), help=meaning, **change_text(was.value, now.value))
+    told = memorised_meaning(meaning, memorised)
+    st.metric(f"{label}{where}", spread(now), help=told, **change_text(was.value, now.value))
     of = counted(seeds, "seed") if now.seeds == seeds else f"{now.seeds} of {counted(seeds, 'seed')}"
     began = spread(was._replace(sd=was.sd or None))  # before training all seeds are one model
     facts = unbroken(f"Mean of {of}: {_facts(now)}.  \nBefore {began}: {_facts(was)}.")
