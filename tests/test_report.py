@@ -272,6 +272,7 @@ def test_a_small_p_has_a_raised_exponent_and_stays_on_one_line():
         == "p 1.3×10<sup>−5</sup>, corrected 2×10<sup>−12</sup>."
     )
     assert _with_raised_powers("p 0.03, in e-5 and 3 e-05") == "p 0.03, in e-5 and 3 e-05"
+    assert _with_raised_powers("lr-1e-05 and 3fa1e-12.csv") == "lr-1e-05 and 3fa1e-12.csv"  # names
     assert report._p_cell(0.032) == '<td class="num">0.032</td>'
     assert (_raised(5e-10), _raised(None)) == (r"$5 \times 10^{-10}$", "--")
 
@@ -390,9 +391,12 @@ def test_a_report_begins_with_what_its_tests_say(toy_groups):
     first = page[page.index("</h1>") :].partition("<table>")[0]
     assert "GroupMatch: other is behind one, 0.00 % against 100.00 % (−100.00 points" in first
     # A corrected p stood there beside an interval of the metric alone, as if they contradicted each other.
-    assert f" after Holm, {p_digits(2 * 0.5**12)} alone)" in first
+    alone = re.sub(r"e-0*(\d+)$", r"×10<sup>−\1</sup>", p_digits(2 * 0.5**12))
+    assert f" after Holm, {alone} alone)" in first
     told = json.loads(re.search(r'id="crossmatch">(.*?)</script>', page)[1])["conclusions"]
-    assert len(told) == 2 and told[1] in first
+    # “p 3.2e-07” stood above a table with 3.2×10⁻⁷.
+    assert len(told) == 2 and re.sub(r"(\d)e-0*(\d+)", r"\1×10<sup>−\2</sup>", told[1]) in first
+    assert not re.search(r"\de-\d", first)
     close = report_html([model("one", 6), model("other", 7)])
     assert "GroupMatch: these groups cannot tell one and other apart, 50.00 % and 58.33 %" in close
     # Right on 6 of 12 groups more: p 2 / 2 ** 6 = 0.031 alone, five times that after Holm over five metrics.

@@ -465,8 +465,9 @@ def _difference_rows(
 
 
 def _with_raised_powers(text: str) -> str:
-    """HTML in which small numbers, such as p values, have a raised exponent in place of `1.3e-05`."""
-    return re.sub(r"(?<=\d)e-0*(\d+)\b", r"×10<sup>−\1</sup>", text)
+    """HTML in which small numbers, such as p values, have a raised exponent in place of `1.3e-05`; names that end like
+    one, as `lr-1e-05`, stay."""
+    return re.sub(r"(?<![\w.-])(\d+(?:\.\d+)?)e-0*(\d+)\b", r"\1×10<sup>−\2</sup>", text)
 
 
 def _raised(p: float | None) -> str:

@@ -128,7 +128,8 @@ def _report_of_pair(pair: _Pair, store: RunStore) -> str:
     ]
     gains = [_gain_line(measured) for measured, _ in own]
     each = "".join(_part(*side, store) for side in zip("AB", pair.runs, own, gains, strict=True))
-    body = f"<p><b>{'<br>'.join(map(escape, head))}</b></p><p>{escape(_about(pair))}</p>{_both_table(pair)}{each}"
+    said = _with_raised_powers("<br>".join(map(escape, head)))
+    body = f"<p><b>{said}</b></p><p>{escape(_about(pair))}</p>{_both_table(pair)}{each}"
     title = " compared with ".join(f"{side}: {of.title}" for side, of in zip("AB", pair.runs, strict=True))
     seeds = [[result.record() for result in results] for _, results in own]
     numbers = {"comparison": pair.record(), "seeds": dict(zip("ab", seeds, strict=True)), "conclusions": head}
