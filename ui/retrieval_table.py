@@ -371,14 +371,16 @@ def _glance(data: retrieval.StrategiesData, paper: retrieval.StrategiesData, mea
     for name in data.strategies:
         j = data.strategies.index(name)
         known = name in STRATEGIES
-        meaning = STRATEGIES[name].meaning if known else f"Nothing: {measured.base} as it was."
+        # The paper's 36.5 % was read as that of the model here.
+        untrained = f"Nothing: here {measured.base} as it was, in the paper CLIP."
+        meaning = STRATEGIES[name].meaning if known else untrained
         epochs = measured.epochs.get(name, measured.most)
         notes = [_IN_WORDS[name]] if name in _IN_WORDS else []
         notes += [f"{epochs} epochs"] * (epochs < measured.most)
         mark = f"<div><small>{', '.join(notes)}</small></div>" if notes else ""
         there = paper.value[ALL, paper.strategies.index(name)] if name in paper.strategies else np.nan
         value, low, high = (array[ALL, j] for array in (data.value, data.low, data.high))
-        head = escape(retrieval.label(name) if known else f"before, {measured.base}")
+        head = escape(retrieval.label(name) if known else "before training")
         cells = _cell(value, low, high, name == first[0]) + _cell(there, best=name == first[1])
         lines.append(_glance_line(f"{head}{mark}", meaning, cells))
     return (
