@@ -38,12 +38,13 @@ CLAIM = {  # what each says, in a sentence
     "Cola": "Models miss which attribute belongs to which object; a small multimodal adapter on top helps most.",
 }
 TERMS = {  # what the sentences on each paper's tables take for known
-    "TTM": "Test-time matching (TTM) trains a model on its own best matchings. GroupMatch counts groups matched "
-    "rightly as a whole, GroupScore those where every single comparison is right.",
+    "TTM": "Test-time matching (TTM) trains a model on its own best matchings. GroupMatch: a group is matched rightly. "
+    "GroupScore: every single comparison is right.",
     "VGPT": "Generative score: how likely a captioner finds a caption.",
     "Cola": "mAP: how near the top the pictures asked for rank.",
 }
 HERE_NOTE = "“here”: small built-in models on built-in sets, trained on rendered scenes only."
+MEMORISED_NOTE = "“If memorised”: after learning random matchings by heart."  # a line of a phone
 HELD_OUT_GAIN = "held-out α gain"  # begins the head of that column
 YOURS = "Your own result"  # among those of one set; the other choices are of a paper's tables
 NOTE = "The numbers are the papers' own, as printed; assets/papers/results.csv lists each with its table."
@@ -92,7 +93,10 @@ _MANY_SETS = 8  # of our rows, each of which is several lines on a phone
 _PHONE_ROW, _PHONE_MARK = 20, 10  # pixels of a figure's row there, at the least, and of each of its marks
 _NO_STEP = ("missing", "served", "printed")  # states of lines that no button stands beside
 _FEW_SAID = 4  # sentences on your numbers that stand below the table; more are opened
-_BESIDE = 5  # choices of columns that stand beside each other
+_BESIDE, _PHONE_BESIDE = (
+    5,
+    2,
+)  # choices of columns that stand beside each other: two rows of them push a figure down
 # Where else a paper's numbers are measured, on data that are here.
 ELSEWHERE = {
     "vgpt": ("pages/3_Debias.py", "Measure the same on Debias"),
@@ -141,8 +145,7 @@ def paper_link(short: str) -> None:
     ways = [f"[{escape_markdown(title or short)}](https://arxiv.org/abs/{number})"] if number else []
     ways += [f"[code and data]({code})"] if code else []
     if on_phone():
-        name = (title or short).partition(":")[0]
-        st.caption(f"{CLAIM[short]} Read [{escape_markdown(name)}](https://arxiv.org/abs/{number}).")
+        st.caption(f"{CLAIM[short]} [Read the paper](https://arxiv.org/abs/{number}).")
         return
     st.caption(f"Paper: {', '.join(ways)}", width="content")
 
@@ -331,7 +334,7 @@ def choose_column(names: Sequence[str]) -> str:
     label: dict[str, Any] = {"key": "column", "bind": "query-params", "label_visibility": "collapsed"}
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="figure-of"):
         st.caption("Figure of", width="content")
-        if len(names) <= _BESIDE:
+        if len(names) <= (_PHONE_BESIDE if on_phone() else _BESIDE):
             return str(
                 st.segmented_control("Figure of", names, default=names[0], required=True, **label) or names[0]
             )
@@ -551,22 +554,30 @@ def ours_table(ours: Ours) -> str:
         st.markdown(first)
     lines = _rows_of(ours.markup)
     if lines <= (_MANY_SETS if ours.first else _MANY_ROWS):
-        st.html(ours.markup)
+        ours_markup(ours.markup)
         return more
     if not ours.first:
         with st.expander(f"All {lines} rows"):  # what is below it is soon there
-            st.html(ours.markup)
+            ours_markup(ours.markup)
         return more
     of_gains = ours.opens == FIRST_OF_WORLD
     with st.container(key="ours-on-phone" if ours.is_folded else "ours-gains" if of_gains else None):
         if ours.is_folded:  # on a phone; see the style
             fold(f"Ours: {lines} measurements, with intervals and chance")
-        st.html(ours.first)
+        ours_markup(ours.first)
         if of_gains:  # there GroupMatch alone, before and after, until it is opened
             fold("Every number: GroupScore, too")
         with st.expander(f"The other {lines - _rows_of(ours.first)} measurements"):
             st.html(ours.others)
     return more
+
+
+def ours_markup(markup: str) -> None:
+    """One of our tables, and in a line below it what “if memorised” means, where it says that: it stood in a fold."""
+    st.html(markup)
+    if table_html._IF_MEMORISED in markup:
+        with st.container(key="if-memorised"):  # on a phone once these numbers are in sight
+            st.caption(MEMORISED_NOTE)
 
 
 def in_short(said: str) -> tuple[str, str]:
@@ -734,32 +745,38 @@ def state_of(status: papers.LineStatus) -> str:
 def say_lead(key: str, record: dict[str, Any], found: str) -> None:
     """Two paragraphs: what the sets ask and the paper found, then what came out here. found : the latter, or ""."""
     with st.container(key="paper-lead", gap="xxsmall"):
-        st.markdown(told(key, record, with_about=not on_phone()))
+        st.markdown(told(key, record, said_above(key) if on_phone() else ""))
         if found:
             st.markdown(f"{found}{how_counted(key)}")
 
 
-def told(key: str, record: dict[str, Any] | None = None, with_about: bool = True) -> str:
-    """The table's title, what its sets ask and the words mean, and what it says, in Markdown."""
+def told(key: str, record: dict[str, Any] | None = None, above: str = "") -> str:
+    """The table's title, what its sets ask and the words mean, and what it says, in Markdown. above : what of it stands
+    above the figure."""
     title = f"**{escape_markdown(st.session_state['table'])}: {escape_markdown(chosen.title)}.**"
-    head = " ".join(filter(None, (title, escape_markdown(explained(key)) if with_about else "")))
+    explained = (escape_markdown(each) for each in (table_html._about(key), terms()) if each != above)
+    head = " ".join(filter(None, (title, *explained)))
     says = "".join(findings(key, record)[:1])  # of the built-in world what came out here, and so by itself
     between = "\n\n" if st.session_state["paper"] == table_html.WORLD else " "
     return f"{head}{between}{says}".strip()
 
 
 def about_above(key: str) -> None:
-    """On a phone, where all else that is said of a table stands below its figure: what its sets ask, and what the words
-    in it mean, above that."""
-    if on_phone() and (about := explained(key)):
+    """On a phone, where all else that is said of a table stands below its figure: what the words in it mean, above
+    that."""
+    if on_phone() and (about := said_above(key)):
         with st.container(key="paper-about"):
             st.caption(escape_markdown(about))
 
 
-def explained(key: str) -> str:
-    """What a table's sets ask, and what the words mean."""
-    terms = TERMS.get(table_html.PAPERS.get(st.session_state["paper"], ""), "")
-    return " ".join(filter(None, (table_html._about(key), terms)))
+def said_above(key: str) -> str:
+    """What a phone has above a figure: what the words in it mean, of the built-in world what its sets are."""
+    return terms() or table_html._about(key)
+
+
+def terms() -> str:
+    """What the words of the paper whose tables are shown mean; "" of the built-in world."""
+    return TERMS.get(table_html.PAPERS.get(st.session_state["paper"], ""), "")
 
 
 def actions_at(key: str, act: Callable[[], None]) -> None:

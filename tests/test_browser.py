@@ -1386,15 +1386,25 @@ def test_on_a_phone_all_six_columns_of_a_papers_table_are_in_sight_and_its_pictu
     # below the three closed lists of the paper's claims, which a reader had to look for
     heads = page.evaluate(BOXES, ".st-key-claims-below summary")
     assert (
-        len(heads) == 3 and max(box["bottom"] for box in heads) < figure["y"] < 680
+        len(heads) == 3 and max(box["bottom"] for box in heads) < figure["y"] < 640
     )  # below what the paper says
-    # what the sets ask and the words in the figure mean stands above it, the rest right above the table
+    # what the words in the figure mean stands above it, the rest right above the table
     assert "TTM" in page.locator(".st-key-paper-about").inner_text()
     about = page.locator(".st-key-paper-about").bounding_box()
     lead = page.locator(".st-key-paper-lead").bounding_box()
     printed = page.locator(".st-key-printed").bounding_box()
     assert max(box["bottom"] for box in heads) < about["y"] < figure["y"] < lead["y"] < printed["y"]
     assert printed["y"] - lead["y"] - lead["height"] < 40
+
+
+@pytest.mark.parametrize("paper", ["Language+priors", "Cola"])
+def test_on_a_phone_a_figure_with_a_choice_of_columns_begins_on_the_upper_part_of_the_screen(visit, paper):
+    """It began at 751 pixels of 844, below two rows of choices."""
+    page = visit(f"/Papers?paper={paper}", width=390, height=844)
+    page.locator(".st-key-papers-figure .js-plotly-plot").wait_for()
+    settle(page)
+    assert page.locator(".st-key-papers-figure").bounding_box()["y"] < 640
+    assert page.locator(".st-key-paper-about").is_visible()
 
 
 def test_on_a_phone_ones_own_result_comes_at_once_and_nothing_jumps(visit):
@@ -1820,6 +1830,20 @@ def test_on_a_laptop_the_pictures_before_and_after_training_have_their_marks_on_
     for key in ("changed-before", "changed-mm-pred"):
         marks = page.evaluate(BOXES, f".st-key-{key} .cm-mark")
         assert len(marks) == 8 and all(mark["bottom"] < 768 for mark in marks[:3])
+
+
+def test_on_a_laptop_both_lists_begin_at_one_height_where_one_head_is_longer(visit):
+    """Of a long query the head after training took two lines, and its pictures stood 26 pixels lower."""
+    page = visit("/Retrieval?view=What+training+changes", height=768)
+    page.locator(".st-key-changed-mm-pred figure").first.wait_for()
+    settle(page)
+    heads = page.locator(".st-key-rank-by-rank-few .stMarkdown p")
+    heads.nth(1).evaluate("e => e.append(' and so on'.repeat(12))")
+    assert heads.nth(0).bounding_box()["height"] < heads.nth(1).bounding_box()["height"]
+    tops = [
+        page.evaluate(BOXES, f".st-key-changed-{which} figure")[0]["top"] for which in ("before", "mm-pred")
+    ]
+    assert abs(tops[0] - tops[1]) < 1
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

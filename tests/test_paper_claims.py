@@ -95,7 +95,7 @@ def test_the_clear_rises_and_falls_of_the_claims_add_up_to_those_of_the_headline
     assert (len(found), found.count(1), found.count(-1)) == (49, 6, 4)
     record = papers.table_plan(RunStore(tmp_path), "world").record()
     assert (
-        "clearly rises in 6 of 49 measurements (a model on a set each) and clearly falls in 4; in the other 39"
+        "clearly rises in 6 of 49 measurements (a model on a set each) and clearly falls in 4. In the other 39"
         in table_html.finding("world", record, "ttm/1")
     )
     claims = {claim["says"]: claim["decided_by"] for claim in paper_claims.record()["claims"]}

@@ -166,8 +166,10 @@ def _of_the_scores() -> _Finding:
     above = [name for name, (_, itc, generative) in found.items() if generative.value > itc.value]
     alone = {name: blind for name, (blind, *_) in found.items() if blind.images == 1}
     told_apart = [name for name, blind in alone.items() if blind.low > blind.chance]
-    both = f"the generative score is above ITC on {len(above)} of {len(found)} sets, and a model that sees no image "
-    both += f"above chance on {len(told_apart)} of {len(alone)}"
+    both = (
+        f"the generative score is above ITC on {len(above)} of {len(found)} sets. A model that sees no image "
+    )
+    both += f"is above chance on {len(told_apart)} of {len(alone)}"
     verdict = _agrees(len(above) + len(told_apart), len(found) + len(alone), both)
     text = "the generative score is of the built-in captioner (α = 0), ITC of another built-in model"
     if above:
@@ -196,11 +198,11 @@ def _by_length(agrees: bool) -> _Finding:
         return _NOTHING
     _, before, chance, _ = next(iter(found.values()))
     own = [each[-1] for standings in of_part.values() for each in standings.values()]
-    highest = ", and ".join(
-        filter(None, (_where_own(part, standings) for part, standings in of_part.items()))
-    )
+    highest = " and ".join(filter(None, (_where_own(part, standings) for part, standings in of_part.items())))
+    others = [_OF_QUERIES[p] for p, each in of_part.items() if each and not any(s[-1] for s in each.values())]
     who = " or ".join(sorted({name for name in own if name}))  # of the paper's own
-    in_part = f"{who}, the paper's own, is highest {highest}"
+    in_part = f"a multimodal strategy ({who}) is highest {highest}"
+    in_part += f". {_capital(' and '.join(others))} none is" if others else ""
     verdict = _agrees(sum(map(bool, own)), len(own), in_part) if agrees else ""
     where = "" if agrees else "on the built-in world "
     # Below a paper's table, whose figure is of them.
@@ -224,14 +226,14 @@ def _standings(part: str) -> dict[int, tuple[str, float, float, str]]:
 
 
 def _where_own(part: str, standings: Mapping[int, tuple[str, float, float, str]]) -> str:
-    """`on all queries after 64 epochs but not after 16`; `not on ...` where another one is highest always."""
+    """`on all queries after 64 epochs but not after 16`; "" where another one is highest always."""
     of = _OF_QUERIES[part]
     own, other = (
         " and ".join(str(e) for e, (*_, is_own) in standings.items() if bool(is_own) is wanted)
         for wanted in (True, False)
     )
     if not own or not other:
-        return f"not {of}" if other else of if own else ""
+        return of if own else ""
     return f"{of} after {own} epochs but not after {other}"
 
 
@@ -308,12 +310,12 @@ def _side(row: _Change) -> int:
 
 
 def _clear_counts(found: list[_Change]) -> str:
-    """`clearly rises in 6 of 49 measurements (a model on a set each) and clearly falls in 4; in the other 39 the change
+    """`clearly rises in 6 of 49 measurements (a model on a set each) and clearly falls in 4. In the other 39 the change
     is within the 95 % interval`."""
     risen, sunk = (sum(_side(row) == side for row in found) for side in (1, -1))
     return (
         f"clearly rises in {risen or 'none'} of {len(found)} measurements (a model on a set each) and clearly falls in "
-        f"{sunk or 'none'}; in the other {len(found) - risen - sunk} the change is within the 95 % interval"
+        f"{sunk or 'none'}. In the other {len(found) - risen - sunk} the change is within the 95 % interval"
     )
 
 

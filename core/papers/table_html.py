@@ -50,6 +50,7 @@ _BESIDE = 3  # columns that fit a phone with the name of a row beside its number
 # How many columns a phone has in two or three lines, each number with the name of its column.
 _FOLDED = range(5, 10)
 _TOP = ' class="cm-highest" title="The highest of its column"'
+_IF_MEMORISED = "\u00a0if\u00a0memorised"  # behind the second of two chance levels
 _HUMAN = "human"  # a line that no model is compared with
 _SOURCES = ("paper", "shipped", "yours")  # of a cell's numbers
 # What stands in a cell without a number, and why.
@@ -254,7 +255,7 @@ def _both_chances(cells: Iterable[Mapping[str, Any]]) -> str:
     )
     return (
         f"GroupScore has two chance levels, and both are right: of random scores{scored}, as the figure has it, and of "
-        f"a model that has learned random matchings by heart{learnt}. In such a model each image scores highest with "
+        f"a model that has memorised random matchings{learnt}. In such a model each image scores highest with "
         "the caption it was trained with, so that a group with the right matching passes GroupScore, too."
     )
 
@@ -329,7 +330,7 @@ def _chance_said(cell: Mapping[str, Any], row: Mapping[str, Mapping[str, Any]]) 
     scored = next(iter(untrained), None) if len(untrained) == 1 else None
     if scored is None or scored == chance:
         return f", chance\u00a0{_pct(chance)}"
-    return f", chance\u00a0{_pct(scored)}; {_pct(chance)}\u00a0if\u00a0memorised"
+    return f", chance\u00a0{_pct(scored)}; {_pct(chance)}{_IF_MEMORISED}"
 
 
 def _named(head: str) -> str:
