@@ -93,10 +93,8 @@ _MANY_SETS = 8  # of our rows, each of which is several lines on a phone
 _PHONE_ROW, _PHONE_MARK = 20, 10  # pixels of a figure's row there, at the least, and of each of its marks
 _NO_STEP = ("missing", "served", "printed")  # states of lines that no button stands beside
 _FEW_SAID = 4  # sentences on your numbers that stand below the table; more are opened
-_BESIDE, _PHONE_BESIDE = (
-    5,
-    2,
-)  # choices of columns that stand beside each other: two rows of them push a figure down
+_BESIDE = 5  # choices of columns that stand beside each other
+_PHONE_BESIDE = 2  # on a phone, where two rows of them push the figure down
 # Where else a paper's numbers are measured, on data that are here.
 ELSEWHERE = {
     "vgpt": ("pages/3_Debias.py", "Measure the same on Debias"),
@@ -461,7 +459,7 @@ def tables(
             more.append(rest)
     for each in ours[:-1]:  # of several the longest training decides; the others are opened
         with st.expander(each.head.strip("*")):
-            more.append(ours_table(each))
+            more.append(ours_table(each._replace(is_folded=False)))
     for each in ours[-1:]:
         more.append(ours_table(each))
     if len(yours) <= _FEW_SAID:  # a number far outside of the ± above it stood there without a word
@@ -499,6 +497,11 @@ def own_table(record: dict[str, Any], own: str) -> None:
 def fold(title: str) -> None:
     """What a phone has closed of what stands beside it; see the style."""
     st.html(f'<details class="cm-fold"><summary>{title}</summary></details>')
+
+
+def fold_ours(lines: int) -> None:
+    """On a phone our table is closed, as the paper's: the figure above has its numbers."""
+    fold(f"Ours: {lines} measurements, with intervals and chance")
 
 
 def published_head(record: dict[str, Any]) -> str:
@@ -554,17 +557,20 @@ def ours_table(ours: Ours) -> str:
         st.markdown(first)
     lines = _rows_of(ours.markup)
     if lines <= (_MANY_SETS if ours.first else _MANY_ROWS):
-        ours_markup(ours.markup)
+        with st.container(key="ours-on-phone" if ours.is_folded else None):
+            if ours.is_folded:
+                fold_ours(lines)
+            ours_markup(ours.opens, ours.markup)
         return more
     if not ours.first:
         with st.expander(f"All {lines} rows"):  # what is below it is soon there
-            ours_markup(ours.markup)
+            ours_markup(ours.opens, ours.markup)
         return more
     of_gains = ours.opens == FIRST_OF_WORLD
     with st.container(key="ours-on-phone" if ours.is_folded else "ours-gains" if of_gains else None):
         if ours.is_folded:  # on a phone; see the style
-            fold(f"Ours: {lines} measurements, with intervals and chance")
-        ours_markup(ours.first)
+            fold_ours(lines)
+        ours_markup(ours.opens, ours.first)
         if of_gains:  # there GroupMatch alone, before and after, until it is opened
             fold("Every number: GroupScore, too")
         with st.expander(f"The other {lines - _rows_of(ours.first)} measurements"):
@@ -572,11 +578,11 @@ def ours_table(ours: Ours) -> str:
     return more
 
 
-def ours_markup(markup: str) -> None:
+def ours_markup(name: str, markup: str) -> None:
     """One of our tables, and in a line below it what “if memorised” means, where it says that: it stood in a fold."""
     st.html(markup)
     if table_html._IF_MEMORISED in markup:
-        with st.container(key="if-memorised"):  # on a phone once these numbers are in sight
+        with st.container(key=f"if-memorised-{name}"):  # on a phone once these numbers are in sight
             st.caption(MEMORISED_NOTE)
 
 

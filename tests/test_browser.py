@@ -1405,6 +1405,8 @@ def test_on_a_phone_a_figure_with_a_choice_of_columns_begins_on_the_upper_part_o
     settle(page)
     assert page.locator(".st-key-papers-figure").bounding_box()["y"] < 640
     assert page.locator(".st-key-paper-about").is_visible()
+    # our table of Cola's strategies stood open there: 3,900 pixels
+    assert page.get_by_test_id("stMain").evaluate("e => e.scrollHeight") < 2700
 
 
 def test_on_a_phone_ones_own_result_comes_at_once_and_nothing_jumps(visit):

@@ -166,10 +166,8 @@ def _of_the_scores() -> _Finding:
     above = [name for name, (_, itc, generative) in found.items() if generative.value > itc.value]
     alone = {name: blind for name, (blind, *_) in found.items() if blind.images == 1}
     told_apart = [name for name, blind in alone.items() if blind.low > blind.chance]
-    both = (
-        f"the generative score is above ITC on {len(above)} of {len(found)} sets. A model that sees no image "
-    )
-    both += f"is above chance on {len(told_apart)} of {len(alone)}"
+    both = f"the generative score is above ITC on {len(above)} of {len(found)} sets. "
+    both += f"A model that sees no image is above chance on {len(told_apart)} of {len(alone)}"
     verdict = _agrees(len(above) + len(told_apart), len(found) + len(alone), both)
     text = "the generative score is of the built-in captioner (α = 0), ITC of another built-in model"
     if above:
