@@ -18,6 +18,9 @@ from commands import crossmatch
 
 import crossmatch as cm
 from core.cli import COMMANDS, app
+from core.papers import table_plan
+from core.papers.table_html import finding
+from core.runs.store import RunStore
 from core.scoring.retrieval import first_images
 from core.ttm import config
 
@@ -254,6 +257,36 @@ def test_readme_counts_the_names():
     assert int(count) == len(cm.__all__)
     (count,) = re.findall(r"lists all (\d+) commands", (ROOT / "README.md").read_text())
     assert int(count) == len(COMMANDS)
+
+
+def test_the_numbers_of_readmes_table_are_those_of_the_shipped_results(tmp_path):
+    readme = (ROOT / "README.md").read_text()
+    results = ROOT / "assets/results"
+    shipped = (
+        json.loads((results / f"{name}.json").read_text()) for name in ("paper_claims", "cola_verdict")
+    )
+    claims = [c for record in shipped for c in record["claims"]]
+    of_papers = [c["verdict"] for c in claims if not c.get("source", "Cola,").startswith("LABCLIP")]
+    held, not_held, untold = map(of_papers.count, ("same", "different", "open"))
+    counts = f"of {len(of_papers)} claims of three papers {held} hold here, {not_held} do not, {untold} cannot be told"
+    assert counts in readme
+    by_table = {
+        "world/retrieval": r"from (\S+) to (\S+) %",
+        "world/cola-64": r"queries is (\S+) .*64 .*?highest, (\S+) %",
+    }
+    for table, pattern in by_table.items():
+        said = finding(table, table_plan(RunStore(tmp_path), table).record())
+        assert f"{' → '.join(re.search(pattern, said).groups())} %" in readme
+    (row,) = re.findall(r"^\| left-right \| clip \|.*$", (ROOT / "benchmarks/LADDER.md").read_text(), re.M)
+    by_map, by_scores = (row.split("|")[column].split()[0] for column in (8, 9))
+    assert f"left-right: {by_map} % with one linear map between the towers, {by_scores} % by" in readme
+    audits = (ROOT / "benchmarks/AUDITS.md").read_text()
+    faults = re.findall(r"^\| ((?:scenes|sugarcrepe)/[^@ ]+) \|[^|]*\|[^|]*\| (.*?) \|", audits, re.M)
+    found = {
+        of: [fault != "none" for name, fault in faults if name.startswith(of)]
+        for of in ("scenes", "sugarcrepe")
+    }
+    assert (len(found["scenes"]), sum(found["scenes"]), found["sugarcrepe"]) == (12, 1, [True] * 7)
 
 
 def test_readme_opens_with_what_it_is_a_picture_and_two_commands():
