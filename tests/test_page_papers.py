@@ -1232,7 +1232,7 @@ def test_what_is_marked_is_said_once_below_the_figure(app):
         "Language priors",
         "Table 1a",
         "**Here, with small models on rendered scenes, the generative score is above ITC on 12 of 12 sets. A model "
-        "that sees no image is above chance on 1 of 5** ([below ↓](#ours-here)).",
+        "that sees no image is above chance on 1 of 5 (scenes/word-order)** ([below ↓](#ours-here)).",
     ),
     (
         "Language priors",
@@ -1322,7 +1322,7 @@ def test_table_1a_says_of_its_two_claims_on_how_many_built_in_sets_they_hold(tmp
         "Here, with small models on rendered scenes, the generative "
     )
     assert f"the generative score is above ITC on {above} of {len(by)} sets" in said
-    assert f"above chance on {seen} of {len(blind)}:" in said
+    assert f"above chance on {seen} of {len(blind)} (scenes/word-order):" in said
     assert of_alpha.startswith("An α that is chosen")
 
 

@@ -167,7 +167,9 @@ def _of_the_scores() -> _Finding:
     alone = {name: blind for name, (blind, *_) in found.items() if blind.images == 1}
     told_apart = [name for name, blind in alone.items() if blind.low > blind.chance]
     both = f"the generative score is above ITC on {len(above)} of {len(found)} sets. "
-    both += f"A model that sees no image is above chance on {len(told_apart)} of {len(alone)}"
+    # Beside a claim that holds of shuffled captions, “1 of 5” alone seemed to say the opposite.
+    which = f" ({told_apart[0]})" if len(told_apart) == 1 else ""
+    both += f"A model that sees no image is above chance on {len(told_apart)} of {len(alone)}{which}"
     verdict = _agrees(len(above) + len(told_apart), len(found) + len(alone), both)
     text = "the generative score is of the built-in captioner (α = 0), ITC of another built-in model"
     if above:
