@@ -26,6 +26,11 @@
     const text = place?.querySelector("input, [data-item-hl]");
     if (text) text.title = text.scrollWidth > text.clientWidth ? text.value ?? text.textContent : "";
   };
+  // Enter on a name that a list has not closed the list with its "No results": a pasted name stood there as if it were taken.
+  window.addEventListener("keydown", event => {
+    const list = event.key === "Enter" && document.getElementById(event.target.getAttribute?.("aria-controls"));
+    if (list && list.dataset.empty) event.stopPropagation();
+  }, {capture: true});
   // A tap beside an open panel closes it, and nothing else: it opened the card below it, too. A mouse points at what it
   // clicks: its click opens the card.
   let beside = false;

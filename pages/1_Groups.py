@@ -447,7 +447,7 @@ def about(selection: ui.Selection, evaluation: Evaluation, group: Group, index: 
     what = "another file or model" if selection.is_file else "another model"
     ui.page_button(
         f"Compare with {(other or what).removeprefix(PREFIX)}", "pages/6_Compare.py",
-        {"group": group.id, "other": other}, icon=":material/compare:",
+        {"group": group.id, "other": None if selection.is_file else other}, icon=":material/compare:",
         help="This group under both side by side, on the page Compare.",
     )  # fmt: skip
 

@@ -56,7 +56,7 @@ from ui.images import group_under_several
 from ui.metric_cards import table_or_cards
 from ui.old_links import seed_widgets_from_address
 from ui.run_names import run_names
-from ui.selection import model_said
+from ui.selection import model_said, select_on_opening
 from ui.uploads import (
     PREFIX,
     is_upload,
@@ -127,6 +127,8 @@ def pick_other(selection: ui.Selection) -> str | None:
     if st.session_state.get("other") is None and "other" not in st.query_params:
         first = default_other(selection, fitting)
         if first is not None:
+            if not lost:
+                begin_with_the_earlier(selection, first)
             ui.seed("other", first)
         if lost:
             instead = (
@@ -167,6 +169,18 @@ def default_other(selection: ui.Selection, names: Sequence[str]) -> str | None:
     kept += [on for on, other in reversed(before.items()) if other == selection.benchmark]
     there = (name for name in kept if name in names and name != selection.model)
     return next(there, None) or ui.another_model(selection) or only_other(selection, names)
+
+
+def begin_with_the_earlier(selection: ui.Selection, other: str) -> None:
+    """Of two files whose sides nobody has chosen, the one that came first is A, so that B − A is what has changed. Only
+    where the page has just been opened: what is chosen on it stays."""
+    state, files = st.session_state, upload_names()  # the newest first
+    chosen = state.get(COMPARED_WITH, {}).get(selection.benchmark) == other
+    if chosen or not (selection.is_file and state.get(ARRIVED)) or selection.tags:
+        return
+    if files.index(other) > files.index(selection.benchmark):
+        came_along = {"group": state[CAME_ALONG]} if state.get(CAME_ALONG) else {}
+        select_on_opening(**swapped(selection, other), **came_along)
 
 
 def only_other(selection: ui.Selection, names: Sequence[str]) -> str | None:
@@ -335,7 +349,7 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], notes: str)
     said = verdict(match, (a, b), first, second, len(apart)) + others_apart(apart, first, second)
     st.markdown(
         f"{said}  \n{alone_right(match, first, second)}",
-        help=of_the_headline(match, (a, b), len(apart)) or None,
+        help=of_the_headline(match, len(apart)) or None,
     )
     data = figures.bars_data({first: a.metrics, second: b.metrics}, list(apart))
     figure = figures.paired_bars_figure(data, kept_colours(data.rows))
@@ -364,11 +378,13 @@ def kept_colours(names: Sequence[str]) -> list[str]:
 def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.DataFrame:
     """The paired differences of all metrics, with their tests; gives the table."""
     first, second = (side.name for side in sides)
-    table = paired.comparison_table(a, b, [side.column for side in sides])
-    shown, compared = with_intervals(table), paired.differences(a, b)
+    compared = paired.differences(a, b)
     compared = {name: compared[name] for name in Metric.same(compared)}
+    table = paired.comparison_table(a, b, [side.column for side in sides])
+    table = as_drawn(table, dict(zip(sides, (a, b), strict=True)), compared)
+    shown = with_intervals(table)
     st.header(EVERY_METRIC, anchor=anchor(EVERY_METRIC))
-    columns = columns_of(shown, sides, a.clusters or b.clusters, compared)
+    columns = columns_of(shown, sides, (a.clusters, b.clusters), compared)
     tests = [name for name in columns.measured if name == "p" or name.startswith(("p (", "p by "))]
     with table_or_cards("compare", cards_of(shown, sides, columns.interval, tests)):
         difference_table(shown, columns, columns.measured)
@@ -404,6 +420,17 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     return table
 
 
+def as_drawn(table: pd.DataFrame, both: Mapping[Side, Evaluation], compared: Iterable[str]) -> pd.DataFrame:
+    """The table with each side's own intervals as the figure draws them: by cluster where groups hang together, as that
+    of the difference beside them is. compared : the keys of the metrics, a row each."""
+    ends = {
+        f"{side.column}: {end}": [each.metrics[name].bounds[i] for name in compared]
+        for side, each in both.items()
+        for i, end in enumerate(("low", "high"))
+    }
+    return table.assign(**ends)
+
+
 def with_intervals(table: pd.DataFrame) -> pd.DataFrame:
     """The table with each pair of columns `low` and `high` as one of texts, `95 %`: points with their signs."""
     found: dict[str, Any] = {}
@@ -426,7 +453,7 @@ def more_on_the_test(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], tab
     if box.open:
         with box:
             shown = with_intervals(table)
-            columns = columns_of(shown, sides, a.clusters or b.clusters, ())
+            columns = columns_of(shown, sides, (a.clusters, b.clusters), ())
             difference_table(shown, columns, columns.rest)
     match = paired.differences(a, b, [GROUP_MATCH])[GROUP_MATCH]
     groups_needed(len(a.ids), 100 * (match.fixed + match.broken) / len(a.ids))
@@ -449,10 +476,13 @@ class Columns(NamedTuple):
 
 
 def columns_of(
-    table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters | None, compared: Iterable[str]
+    table: pd.DataFrame,
+    sides: tuple[Side, Side],
+    hanging: tuple[Clusters | None, Clusters | None],
+    compared: Iterable[str],
 ) -> Columns:
-    """hanging : what groups share, None where each stands by itself. compared : the keys of the metrics."""
-    by = "" if hanging is None else hanging.by
+    """hanging : what groups of each side share, None where each stands by itself. compared : keys of the metrics."""
+    by = next((each.by for each in hanging if each is not None), "")
     apart, alone, test = (
         (f"B − A by {by}: 95 %", f"p by {by}", f"p by {by} (Holm)") if by else ("", "p", "p (Holm)")
     )
@@ -469,15 +499,18 @@ def columns_of(
         "p",
         "p (Holm)",
         "test",
-        test,
         "detectable",
         f"detectable by {by}" if by else "",
     ]
     heads = {a.column: a.short, b.column: b.short, "B − A": "difference"}
-    heads |= {"B − A: 95 %": "difference: 95 %" if by else "95 %"}
-    heads |= {
-        f"{side.column}: {what}": f"{side.short}: {what}" for side in sides for what in ("95 %", "tied")
-    }
+    heads |= {"B − A: 95 %": "difference: 95 % over groups" if by else "95 %"}
+    for side, each in zip(sides, hanging, strict=True):
+        of = "" if each is None else f" by {each.by}"
+        heads |= {
+            f"{side.column}: 95 %": f"{side.short}: 95 %{of}",
+            f"{side.column}: tied": f"{side.short}: tied",
+        }
+    heads |= {"p": "p over groups", "p (Holm)": "p over groups (Holm)"} if by else {}
     heads |= {
         apart: f"95 % by {by}",
         alone: f"p by {by}" if by else ALONE,
@@ -608,20 +641,20 @@ def verdict(
     interval = f"{paired._interval_head(1, by)} {_signed_range(low, high)}"
     interval += f", {paired._moved_end(tested)} by the exact test" if paired._moved_end(tested) else ""
     of = "" if match._ahead or is_unproven else ", the second minus the first"
-    difference = f"{_signed(led)} points{of} ({interval}; p\u00a0=\u00a0{alone}{beside})"
+    off = "of the unrounded values; " if off_by_rounding(both, [GROUP_MATCH]) else ""
+    difference = f"{_signed(led)} points{of} ({off}{interval}; p\u00a0=\u00a0{alone}{beside})"
     return ui.unbroken(ui.true_minus(f"**GroupMatch: {said}. The difference is {difference}."))
 
 
-def of_the_headline(match: Comparison, both: tuple[Evaluation, Evaluation], tests: int) -> str:
-    """What interval, p and difference of the headline are, in its help; "" where they are the plain ones."""
+def of_the_headline(match: Comparison, tests: int) -> str:
+    """What interval and p of the headline are, in its help; "" where they are the plain ones."""
     by = "" if match.clustered is None else match.clustered.by
     said = [f"Both count groups that share one {by} as one."] if by else []
     if tests > 1:
         said.append(
             f"Interval and p are of this metric alone; the corrected p counts that {tests} metrics are tested."
         )
-    said.append(off_by_rounding(both, [GROUP_MATCH]))
-    return " ".join(filter(None, said))
+    return " ".join(said)
 
 
 def off_by_rounding(both: tuple[Evaluation, Evaluation], metrics: Iterable[str]) -> str:

@@ -2503,6 +2503,23 @@ def test_what_a_picker_has_stands_above_what_was_typed_and_enter_chooses_it(visi
     until(lambda: field.input_value() == first)  # the address may be there before the field
 
 
+@pytest.mark.parametrize("path", ["/Groups?set=scenes/left-right", "/Compare?set=scenes/left-right"])
+def test_enter_on_a_name_that_the_list_of_groups_has_not_is_answered(visit, path):
+    """A pasted name and Enter closed the list with its “No results”: the name stood there as if it were taken."""
+    page = visit(path)
+    settle(page)
+    field = page.get_by_role("combobox", name="Group", exact=True)
+    field.click()
+    page.evaluate("document.execCommand('insertText', false, 'no-such-group')")  # at once, as by Ctrl+V
+    page.keyboard.press("Enter")
+    page.get_by_role("option", name="No results").wait_for()
+    assert field.get_attribute("aria-expanded") == "true" and "group=" not in page.url
+    field.fill("left-right/test/0012")
+    page.get_by_role("option", name="left-right/test/0012").wait_for()
+    field.press("Enter")
+    page.wait_for_url("**group=left-right%2Ftest%2F0012**")
+
+
 _BROKEN_WORDS = """() => [...document.querySelectorAll("th")].flatMap(head => {
   const broken = [];
   const texts = document.createTreeWalker(head, NodeFilter.SHOW_TEXT);

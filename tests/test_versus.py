@@ -9,6 +9,7 @@ from core.base.text import _file_columns
 from core.exchange.paired_files import _comparison_file
 from core.metrics.evaluation import Evaluation
 from core.metrics.paired import SIDES, comparison_table, differences, groups_by_winner
+from core.metrics.statistics import Clusters
 
 RIGHT, WRONG = [[2.0, 0.0], [0.0, 2.0]], [[0.0, 2.0], [2.0, 0.0]]
 TRUTH = np.tile([0, 1], (4, 1))
@@ -87,6 +88,12 @@ def test_a_file_of_a_comparison_has_whole_p_values_their_test_what_is_compared_a
     assert by.loc["GroupMatch", "a_interval"] == by.loc["GroupMatch", "b_interval"] == "95 % Clopper-Pearson"
     assert by.loc["IndividualMatch", "a_interval"] == "95 % Clopper-Pearson, of effective answers"
     assert list(shown).index("a_interval") == list(shown).index("a_high") + 1
+    halves = Clusters("topic", np.arange(70) // 2)  # of which kind each is, where there are two
+    two = [Evaluation.of(each.scores, each.truth, list(each.ids), clusters=halves) for each in pair]
+    two = _comparison_file(*two, ("one", "two")).set_index("metric").loc["GroupMatch"]
+    assert two["a_interval"] == two["b_interval"] == "95 % Clopper-Pearson, over groups"
+    assert two["difference_interval"] == "95 % Bonett-Price, Student's t, over groups"
+    assert two["difference_by_topic_interval"] == "95 % Bonett-Price, Student's t, of clusters"
     assert {*shown["groups"]} == {70}
     assert by.loc["GroupMatch", "unit"] == "percent; difference and detectable in percentage points"
     assert {*_comparison_file(*pair, ("one", "two"), True)["paired"]} == {"in the order of the files"}

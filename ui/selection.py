@@ -195,6 +195,13 @@ def select(**state: Any) -> None:
     st.rerun()
 
 
+def select_on_opening(**state: Any) -> None:
+    """`select` where the page has just been opened: what its address has would win over these values."""
+    _unbind(state)
+    st.query_params.update(_parameters(state))
+    select(**state)
+
+
 def restore_carried_state() -> None:
     """On the page that a `page_button` or `select` opened: the values of its widgets, also in the address."""
     carried = st.session_state.pop("carried", {})

@@ -26,14 +26,15 @@ def _comparison_file(
     table = comparison_table(a, b, ("A", "B"))
     chance = table.pop("chance")
     shares = {METRICS[name].label: name for name in METRICS if METRICS[name].share}
-    own = [_interval_named(shares.get(label, GROUP_MATCH), a.shape[0]) for label in table["metric"]]
+    plain = ", over groups" if a.clusters or b.clusters else ""  # beside those of clusters
+    own = [_interval_named(shares.get(label, GROUP_MATCH), a.shape[0]) + plain for label in table["metric"]]
     for side in "AB":
         table.insert(list(table).index(f"{side}: tied") + 1, f"{side}: chance", chance)
         table.insert(list(table).index(f"{side}: high") + 1, f"{side}: interval", own)
     for end in [name for name in map(str, table) if name.startswith("B − A") and name.endswith(": high")]:
         of = end.removesuffix(": high")
-        how = _PAIRED_INTERVAL if of == "B − A" else f"{_PAIRED_INTERVAL}, of clusters"
-        table.insert(list(table).index(end) + 1, f"{of}: interval", how)
+        how = plain if of == "B − A" else ", of clusters"
+        table.insert(list(table).index(end) + 1, f"{of}: interval", _PAIRED_INTERVAL + how)
     more = {"paired": "in the order of the files"} if in_order else {}
     table = _with_origin(table.assign(**more), names, len(a.ids))
     counted = [
