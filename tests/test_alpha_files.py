@@ -413,12 +413,12 @@ BAD_FILES = {
     "other groups": (
         NUMBERED,
         PRIOR.replace("a,", "x,").replace("b,", "y,"),
-        "p.csv has none of the scores' groups: it has 'x', the scores have 'a'; name them as the scores do.",
+        "p.csv has none of the scores' 2 groups: it has 'x', the scores have 'a'; name them as the scores do.",
     ),
     "a group without": (
         NUMBERED,
         PRIOR[: PRIOR.index("b,0")],
-        "p.csv has no finite log P(t) for caption '0' of group 'b'; add it. Wrong likewise: caption '1' of group 'b'.",
+        "p.csv lacks 1 of the scores' 2 groups: 'b'; add its log P(t).",
     ),
     "more captions": (
         NUMBERED,

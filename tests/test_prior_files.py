@@ -68,12 +68,12 @@ def test_groups_and_arrays_that_are_not_needed_are_named():
     [
         (
             {"prior": PRIOR, "ids": np.array(["x", "y", "z"])},
-            "has none of the scores' groups: `ids` begins with 'x', the scores with 'a'; name them as the scores do, "
+            "has none of the scores' 3 groups: `ids` begins with 'x', the scores with 'a'; name them as the scores do, "
             "or leave `ids` out where both files have one order.",
         ),
         (
             {"prior": PRIOR, "ids": np.array(["a", "b", "z"])},
-            "has no row of group 'c' in `ids`; add its log P",
+            "lacks 1 of the scores' 3 groups in `ids`: 'c'; add its log P",
         ),
         (
             {"prior": PRIOR, "ids": np.array(["a", "b", "b"])},
@@ -106,6 +106,18 @@ def test_names_that_do_not_fit_are_one_sentence(arrays, said):
     assert "\n" not in str(caught.value)
 
 
+def test_a_prior_of_other_groups_is_refused_with_how_many_it_lacks():
+    """“No finite log P(t) for caption '0' of group 'g7'” sent its reader to one cell, where the file was another's."""
+    ids = [f"g{place}" for place in range(20)]
+    rows = [f"{name},{caption},-1" for name in ids for caption in (0, 1) if name not in ("g7", "g8", "g12")]
+    data = "\n".join(["group,caption,log_prob", *rows]).encode()
+    with pytest.raises(InputError) as caught:
+        read_prior("p.csv", ids, 2, data)
+    assert (
+        str(caught.value) == "p.csv lacks 3 of the scores' 20 groups: the first is 'g7'; add their log P(t)."
+    )
+
+
 # --- retrieval sets
 
 
@@ -131,10 +143,10 @@ def test_captions_of_arrays_find_those_of_a_retrieval_set_by_name():
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (["x", "y", "q"], "has no row of caption 'z' in `captions`; add its log P"),
+        (["x", "y", "q"], "lacks 1 of the scores' 3 captions in `captions`: 'z'; add its log P"),
         (
             ["u", "v", "w"],
-            "none of the scores' captions: `captions` begins with 'u', the scores with 'x'; name",
+            "none of the scores' 3 captions: `captions` begins with 'u', the scores with 'x'; name",
         ),
         (["x", "y", "y"], "has the caption 'y' twice in `captions`; leave one out"),
         ([["x", "y", "z"]], "'captions' has shape \\(1, 3\\); it needs one name per caption"),
@@ -266,7 +278,7 @@ def test_numbers_where_the_scores_name_their_captions_are_matched_in_order_and_i
 
 def test_groups_by_other_names_are_shown_beside_those_of_the_scores():
     with pytest.raises(
-        InputError, match=r"none of the scores' groups: it has '0.0', the scores have 'a'; name them"
+        InputError, match=r"none of the scores' 3 groups: it has '0.0', the scores have 'a'; name them"
     ):
         read_prior("p.csv", IDS, 2, b"group,caption,log_prob\n0.0,1,-1\n")
     with pytest.raises(

@@ -465,7 +465,7 @@ BAD_CSV = {
         "has no column 'score' among: group, image, caption, sim, kind",
     ),
     "NaN": (CSV.replace("0.25", "nan"), r"the score in row 4 \(group 'a', image '1', caption '0'\) is 'nan'"),
-    "empty score": (CSV.replace("0.25", ""), r"the score in row 4 .* is ''; it must be a finite number"),
+    "empty score": (CSV.replace("0.25", ""), "the score in row 4 .* is empty; it must be a finite number"),
     "infinite": (CSV.replace("0.25", "inf"), "'inf'; it must be a finite number"),
     "word": (CSV.replace("0.25", "high"), "'high'; it must be a finite number"),
     "decimal comma": (CSV.replace("0.25", '"0,25"'), "'0,25'; write the decimal comma as a point"),
@@ -687,7 +687,7 @@ def test_a_table_with_a_column_for_each_cell_is_read_as_the_lines_of_winoground(
     assert with_truth.truth.tolist() == [[1], [1]] and with_truth.ids == ["0", "1"]
     for wrong, says in (
         ("c0_i0,c1_i0\n1,x\n", "row 2 has 'x' for 'c1_i0'; it must be a finite number"),
-        ("c0_i0,c1_i0\n1,\n", "row 2 has '' for 'c1_i0'; it must be a finite number"),
+        ("c0_i0,c1_i0\n1,\n", "row 2 has nothing for 'c1_i0'; it must be a finite number"),
         ("c0_i0,c1_i0\n", "has no rows"),
         ("c0_i0,c1_i1\n1,2\n", "row 2 has no 'c1_i0'; add it"),
         ("c0_i0,c1_i0,truth\n1,2,B\n", "`truth` of group '0' is \"B\""),

@@ -167,13 +167,26 @@ def _positions(
     found = names.get_indexer(pd.Index(list(wanted)))
     if (found < 0).all():
         raise InputError(
-            f"{path} has none of the scores' {what}s: `{axis}` begins with {str(names[0])!r}, the scores with "
-            f"{wanted[0]!r}; name them as the scores do, or leave `{axis}` out where both files have one order."
+            f"{path} has none of the scores' {counted(len(wanted), what)}: `{axis}` begins with {str(names[0])!r}, the "
+            f"scores with {wanted[0]!r}; name them as the scores do, or leave `{axis}` out where both files have one "
+            "order."
         )
     if (found < 0).any():
-        missing = wanted[int((found < 0).argmax())]
-        raise InputError(f"{path} has no row of {what} {missing!r} in `{axis}`; add its log P(t).")
+        raise _lacks(path, wanted, found < 0, what, f" in `{axis}`")
     return found, _more_names([name for name in names if name not in set(wanted)], what)
+
+
+def _lacks(
+    path: Path | str, wanted: Sequence[str], missing: np.ndarray, what: str, where: str = "", advice: str = ""
+) -> InputError:
+    """The error of a prior without some of the scores' groups or captions: how many, so that another set is told from a
+    slip, and the first. missing : bool, of each of `wanted`."""
+    count, first = int(missing.sum()), wanted[int(missing.argmax())]
+    named = repr(first) if count == 1 else f"the first is {first!r}"
+    add = advice or f"add {'its' if count == 1 else 'their'} log P(t)"
+    return InputError(
+        f"{path} lacks {count} of the scores' {counted(len(wanted), what)}{where}: {named}; {add}."
+    )
 
 
 def _caption_positions(
@@ -273,9 +286,12 @@ def _rows_of(
     row = pd.Index(list(ids)).get_indexer(pd.Index(named))
     if (row < 0).all():
         raise InputError(
-            f"{path} has none of the scores' groups: it has {named.iloc[0]!r}, the scores have {ids[0]!r}; name them "
-            "as the scores do."
+            f"{path} has none of the scores' {counted(len(ids), 'group')}: it has {named.iloc[0]!r}, the scores have "
+            f"{ids[0]!r}; name them as the scores do."
         )
+    missing = ~np.isin(np.arange(len(ids)), row)
+    if missing.any():
+        raise _lacks(path, ids, missing, "group")
     notes = _more_names(named[row < 0], "group") + _more_columns(whole, _COLUMNS)
     table, row = table[row >= 0], row[row >= 0]
     labels = table["caption"].astype(str).str.strip()
@@ -388,9 +404,7 @@ def _prior_log(
         )
     place = pd.Index(log.ids).get_indexer(pd.Index(list(ids)))
     if (place < 0).any():
-        raise InputError(
-            f"{path} has no document of the scores' group {ids[int((place < 0).argmax())]!r}; log the same task."
-        )
+        raise _lacks(path, ids, place < 0, "group", advice="log the same task")
     if captions is not None and log.captions is not None:
         other = np.argwhere(log.captions[place] != captions)
         if len(other):

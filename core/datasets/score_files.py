@@ -400,13 +400,18 @@ def _first_few(faults: Sequence[str], count: int, mark: str = ", ") -> str:
     return mark.join(faults) + (f"{mark}…" if count > len(faults) else "")
 
 
+def _shown(value: Any, empty: str = "empty") -> str:
+    """What stands in a file, for people: two quotes with nothing between them were taken for a misprint."""
+    return empty if isinstance(value, str) and not value.strip() else repr(value)
+
+
 def _numbers(path: Path | str, column: pd.Series, where: _Where) -> np.ndarray:
     bad = np.flatnonzero(~np.isfinite(pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)))
     if len(bad):
         texts = [str(column.iloc[row]) for row in bad[:_LISTED]]
         raise _not_finite(
             path,
-            [repr(text) for text in texts],
+            [_shown(text) for text in texts],
             [where(int(row)) for row in bad[:_LISTED]],
             len(bad),
             all(map(_DECIMAL_COMMA.fullmatch, texts)),
@@ -444,7 +449,7 @@ def _matches(
     known = column.astype(str).str.strip().str.lower().map(_MATCHES)
     if known.isna().any():
         row = int(known.isna().to_numpy().argmax())
-        raise InputError(f"{path}: `match` in {where(row)} is {str(column.iloc[row])!r}; write 1 or 0.")
+        raise InputError(f"{path}: `match` in {where(row)} is {_shown(str(column.iloc[row]))}; write 1 or 0.")
     matrix = np.zeros(len(cell), dtype=bool)
     matrix[cell] = known.to_numpy(dtype=bool)
     matrix = matrix.reshape(shape)
@@ -618,7 +623,9 @@ def _cells(where: str, row: dict[str, Any]) -> np.ndarray:
         value = row.pop(key)
         # Also false for NaN, and for integers that no float can hold.
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e308:
-            raise InputError(f"{where} has {value!r} for {key!r}; it must be a finite number.")
+            raise InputError(
+                f"{where} has {_shown(value, 'nothing')} for {key!r}; it must be a finite number."
+            )
         cells[position] = value
     return cells
 
