@@ -587,12 +587,29 @@ def test_the_lesson_on_alpha_says_why_it_costs_here_and_shows_a_set_on_which_it_
     falls = re.search(r"mostly noise \(([\d.]+) % at α = 0, ([\d.]+) % at 1\)", said)
     rises = re.search(r"TextScore rises there from ([\d.]+) % to ([\d.]+) %", said)
     assert float(falls[2]) < float(falls[1]) and float(rises[2]) > float(rises[1])
+    # 49.7 % of two sets a line apart, without a word, read as a mistake.
+    assert ("by chance the same number as above" in said) == (falls[2] == rises[2])
     # The one gain that was said was of groups that alpha was chosen on.
     held_out = re.search(r"on the other half from ([\d.]+) % to ([\d.]+) %", said)
     assert float(rises[2]) > float(held_out[2]) > float(held_out[1])
     spread = [float(each) for each in re.findall(r"(?:differs by|triples by) ([\d.]+)", said)]
     assert spread[1] > spread[0]  # of log P(t) in a group
     assert len(test.get("plotly_chart")) == 2 and html(test).count("Image A of attribute-swap/test/") == 1
+
+
+@pytest.mark.parametrize(
+    ("lesson", "because"),
+    [
+        ("chance", "only two ways to match two images"),
+        ("blind", "Shuffled words are an unlikely sentence"),
+        ("alpha", "Both matchings use each caption's column once"),
+    ],
+)
+def test_what_is_said_of_a_prediction_has_its_reason_beside_its_numbers(app, lesson, because):
+    """Numbers alone stood there, and why a screen below."""
+    test = predict(app(PAGE, lesson=lesson))
+    (said,) = [str(each.value) for each in [*test.success, *test.warning]]
+    assert because in said.replace("\u00a0", " ") and text(test).replace("\u00a0", " ").count(because) == 1
 
 
 def test_an_alpha_of_the_address_that_is_no_number_is_named(app):

@@ -68,9 +68,10 @@ def show() -> None:
         alpha = move_alpha(study)
     still = [METRICS[name].label for name in ASKED if np.ptp(study.curve(name).values) == 0]
     ranges = (f"{METRICS[name].label} {range_text(np.asarray(study.curve(name).values))}" for name in ASKED)
+    why = "Both matchings use each caption's column once, so α takes as much from either total."
     with right:
         elements.verdict(
-            "alpha", choice, " and ".join(still) or "none of them", f"Over all α: {', '.join(ranges)}."
+            "alpha", choice, " and ".join(still) or "none of them", f"{why} Over all α: {', '.join(ranges)}."
         )
         st.markdown(unbroken(_at_alpha(study, alpha)))
     at_alpha(study, index, alpha)
@@ -155,9 +156,8 @@ def at_alpha(study: AlphaStudy, index: int, alpha: float) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.markdown(
-            "α · log P(t) takes the **same** amount from every score in a caption's column. Both matchings of a 2×2 "
-            "group use each column once, so both totals fall equally: **GroupMatch never needed debiasing**. Nor does "
-            "ImageScore, which compares within a column."
+            "α · log P(t) takes the **same** amount from every score in a caption's column, so **GroupMatch never "
+            "needed debiasing**: both totals fall equally. Nor does ImageScore, which compares within a column."
         )
         group_scores(study, index, alpha)
     with right, st.container(width=330):
@@ -177,6 +177,8 @@ def where_it_helps(study: AlphaStudy, alpha: float) -> None:
     here, there = (spreads(each) for each in (study, helped))
     ends, best = [study.evaluation(a).metrics[TEXT_SCORE].value for a in (0.0, 1.0)], helped.best(TEXT_SCORE)
     other = helped.validated(TEXT_SCORE)  # alpha of one half of the groups, on the other
+    # 49.7 % of either set, a line apart, read as a mistake.
+    same = " (by chance the same number as above)" * (_pct(best.value) == _pct(ends[1]))
     left, right = st.columns([3, 2], gap="large")
     with right:
         st.markdown(
@@ -186,7 +188,7 @@ def where_it_helps(study: AlphaStudy, alpha: float) -> None:
                 f"is mostly noise ({_pct(ends[0])} % at α = 0, {_pct(ends[1])} % at 1).\n\n"
                 f"**Where does it help?** Where captions differ more as texts: on {HELPED} by {there[0]:.2f}, scores "
                 f"by {there[1]:.2f}. {label} rises there from "
-                f"{_pct(helped.evaluation(0.0).metrics[TEXT_SCORE].value)} % to {_pct(best.value)} % at "
+                f"{_pct(helped.evaluation(0.0).metrics[TEXT_SCORE].value)} % to {_pct(best.value)} %{same} at "
                 f"α\u00a0=\u00a0{best.alpha:.2f}, chosen on these very groups; with an α chosen on one half of them it "
                 f"rises on the other half from {_pct(other.zero.mean())} % to {_pct(other.values.mean())} % (mean "
                 "of ten splits)."

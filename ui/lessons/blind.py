@@ -42,7 +42,8 @@ def show() -> None:
     if choice is None:
         return
     lines = (f"{label}: {metric_line(evaluations[name].metrics[TEXT_SCORE])}" for name, label in SETS.items())
-    elements.verdict("blind", choice, _outcome(evaluations), f"TextScore on {'; on '.join(lines)}.")
+    why = "Shuffled words are an unlikely sentence; a plausible swap is about as likely as the true caption."
+    elements.verdict("blind", choice, _outcome(evaluations), f"{why}  \nTextScore on {'; on '.join(lines)}.")
     both_sets(evaluations)
     read_captions(evaluations)
     elements.question(

@@ -40,13 +40,11 @@ def show() -> None:
     if choice is None:
         return
     exact = lessons.guessing_table([(2, 2)]).iloc[0]["GroupMatch"]
+    why = "There are only two ways to match two images with two captions, and luck takes either as often."
     elements.verdict(
-        "chance", choice, f"1 in {100 / exact:.0f}", f"Its exact chance level is {_pct(exact)} %."
+        "chance", choice, f"1 in {100 / exact:.0f}", f"{why} Its exact chance level is {_pct(exact)} %."
     )
-    st.markdown(
-        "There are only two ways to match two images with two captions, so the chance level is one half. "
-        "**GroupMatch is not free accuracy**: compare it with its chance level, never read it alone."
-    )
+    st.markdown("**GroupMatch is not free accuracy**: compare it with its chance level, never read it alone.")
     random_draws()
     elements.question(
         "chance",
