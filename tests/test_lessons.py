@@ -603,6 +603,9 @@ def test_the_lesson_on_alpha_says_why_it_costs_here_and_shows_a_set_on_which_it_
         ("chance", "only two ways to match two images"),
         ("blind", "Shuffled words are an unlikely sentence"),
         ("alpha", "Both matchings use each caption's column once"),
+        ("pseudo", "The wider the margin"),
+        ("transfer", "memory of the test set"),
+        ("ledger", "prefers one caption for both images"),
     ],
 )
 def test_what_is_said_of_a_prediction_has_its_reason_beside_its_numbers(app, lesson, because):

@@ -115,6 +115,10 @@ _AT_BEST = "alpha-at-the-best"  # in the session: a set that opens at its best a
 _START = "alpha-at-the-start"  # in the session: where the slider stands until somebody moves it
 _FOLDED = "Its images and captions, before and after"  # what a phone opens
 _MISTAKE = "wrongly captioned image"
+_PICTURES = {
+    1: 72,
+    2: 44,
+}  # pixels beside a matrix of so many images, both of which stay on a laptop's screen
 _HEIGHT = 318  # of the figure: on a laptop it ends above the fold
 
 _PMI = (
@@ -156,32 +160,29 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         _curve_section(study, figure, alpha, metric, others)
         said, levels, more = _drawn(study, metric, others)
         flat = _why_flat(study, [metric, *others])
-        key = said if on_phone() else f"{said} {levels}".strip()
-        st.container(key="alpha-key").caption(unbroken(key), help=unbroken(more))
+        seen, tip = ([said], [levels, flat, more]) if on_phone() else ([said, levels], [more])
+        st.container(key="alpha-key").caption(_sentences(seen), help=_sentences(tip))
         if flat and not on_phone():
             st.container(key="alpha-flat").caption(unbroken(flat))
     why = _why_no_gain(study, metric)
     if on_phone() and why:
         notes.caption(unbroken(why))
-    if on_phone() and (more := f"{levels} {flat}".strip()):  # its slider has its sentence on the first screen
-        notes.caption(unbroken(more))
     gain = _gain_here(study, metric)
     # Beside the verdict it took the slider's line; where another way stands there, a second one would be too many.
     if on_phone() and _is_of_a_built_in_set() and _is_only_way(gain):
         with notes:
             _offer_retrieval(gain)
     best = study.best(metric)
-    if edge := _edge_text(best.value, best.intervals):
-        notes.caption(unbroken(edge))
-    if wins := _which_sentences_win(study, metric):
-        notes.caption(unbroken(wins))
+    reads = [*filter(None, (_edge_text(best.value, best.intervals), _which_sentences_win(study, metric)))]
+    for line in reads if not on_phone() else ():  # a phone has them in “How alpha works”
+        notes.caption(unbroken(line))
     index = _one_group(inputs, groups, alpha, metric, matrices)
     # Open or not, it stays so while alpha moves: its label has no alpha in it.
     with st.expander("Every metric at this α", key="every-metric"):
         st.markdown(f"**α = {_alpha_text(alpha)}**")
         with st.container(key="metric-cards"):
             _cards(study, alpha, metric)
-    _formula(study, alpha, index)
+    _formula(study, alpha, index, reads if on_phone() else ())
     export_section(
         f"alpha-{inputs.name}",
         study.curve_table,
@@ -196,6 +197,10 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         note=f"Vertical line: α = {_alpha_text(alpha)}. log P(t): {inputs.prior.line}. Strip below: where "
         f"{METRICS[metric].label} is highest. Shaded: its 95 % band.",
     )
+
+
+def _sentences(lines: Sequence[str]) -> str:
+    return unbroken(" ".join(filter(None, lines)))
 
 
 def _verdict(study: AlphaStudy, metric: str) -> None:
@@ -462,7 +467,8 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     count = len(study.scores)
     whole = f"on all {count} groups" if count > 1 else "on this group"
     if not alpha:
-        return unbroken(f"α = 0, no debiasing, {whole}: {label} {value}.")
+        other = " (above: on halves)" * (count > 1)  # of one alpha two values: here they meet
+        return unbroken(f"α = 0, no debiasing, {whole}{other}: {label} {value}.")
     was, is_now = (study.evaluation(a).outcomes[metric].value for a in (0.0, alpha))
     words = ("better", "worse") if METRICS[metric].share else ("fixed", "broken")
     better, worse = (int(moved.sum()) for moved in (is_now > was, is_now < was))
@@ -752,13 +758,19 @@ def _why_no_gain(study: AlphaStudy, metric: str) -> str:
     return ""
 
 
+_PROVEN = (
+    "On triples it probably helps; proven it is on relations-1x4, where log P(t) comes from training images (“Source of "
+    "log P(t)”)."
+)
+
+
 def _offer_gain() -> None:
     """Where alpha is not known to help: the way to a set and a captioner with which it probably does, at the alpha that
     is best there. The slider's own would show what it loses there."""
     if st.session_state.get("set") == FIRST_SET:
         return
     label = f"Where it probably helps: {FIRST_SET.rpartition('/')[2]}"
-    if st.button(label, icon=":material/arrow_forward:", key="where-alpha-helps"):
+    if st.button(label, icon=":material/arrow_forward:", key="where-alpha-helps", help=_PROVEN):
         st.session_state[_AT_BEST] = FIRST_SET
         switch_page(PAGE, {"set": FIRST_SET, "model": CAPTIONER, "alpha": 0.0})
 
@@ -848,7 +860,9 @@ def _one_group(
     index, why = _shown_group(study, (groups.title, inputs.model), alpha, metric)
     group = groups[index]
     keep_in_view(groups, group.id)
-    st.caption(" ".join([f"{group_line(group.id, list(study.ids))}.", escape_markdown(why), *notes]))
+    line = " ".join(filter(None, [f"{group_line(group.id, list(study.ids))}.", escape_markdown(why), *notes]))
+    if not on_phone():
+        st.caption(line)
     before, after = shown = [study.evaluation(value).group(index) for value in (0.0, alpha)]
     st.html(f'<details class="cm-fold"><summary>{_FOLDED}</summary></details>')  # on a phone; see the style
     with st.container(key="alpha-drawings"):
@@ -857,7 +871,8 @@ def _one_group(
         at = f"the slider's α = {_alpha_text(alpha)}"
         if at_zero:
             at = f"the best α = {_alpha_text(alpha)}" if gains else "at α = 1 (all of the prior removed)"
-        st.caption(f"**{escape_markdown(group_title(group.id))}** at α = 0 and {at}")
+        beside = f"**{escape_markdown(group_title(group.id))}** at α = 0 and {at}"
+        st.caption(line if on_phone() else beside)  # there both stood around the same pictures
         if pictures := strip(group):
             st.container(key="alpha-strip").html(pictures)
         names = _apart(study, metric)
@@ -924,7 +939,9 @@ def _matrix(group: Group, data: GroupData, alpha: float, names: Sequence[str]) -
     )
     # Both matrices have the same digits: with as much room for every cell, its signs included, their columns line up.
     widest = max(len(f"{score:.{data.digits}f}") for score in data.scores.ravel()) + 4
-    return f'<div class="cm-at-alpha" style="--cell: {widest}ch">{table}<ul>{verdicts}</ul></div>'
+    picture = _PICTURES.get(len(group.images), 28)
+    style = f"--cell: {widest}ch; --picture: {picture}px"
+    return f'<div class="cm-at-alpha" style="{style}">{table}<ul>{verdicts}</ul></div>'
 
 
 def _turned_short(before: GroupData, after: GroupData) -> str:
@@ -1063,14 +1080,16 @@ def _instead_of_zero(alpha: float, metric: str, gains: bool) -> str:
     return f"Beside α = 0 stands α = {_alpha_text(alpha)}, which has the most {label} on all of these groups."
 
 
-def _formula(study: AlphaStudy, alpha: float, index: int) -> None:
+def _formula(study: AlphaStudy, alpha: float, index: int, reads: Sequence[str]) -> None:
     """What alpha does, first in plain words with the shown group, then for those who know mutual information, and which
-    metrics it cannot change."""
+    metrics it cannot change. reads : what the curve tells, where it stands nowhere else."""
     with st.expander("How alpha works"):
         st.markdown(f"A captioner {TWO_THINGS} Alpha takes it out, from none (0) to all of it (1).")
         # A file may have what its maker likes.
         of_what = f" {PER_TOKEN}" if _is_of_a_built_in_set() else ""
         st.markdown(unbroken(f"{_example(study.prior[index], alpha)}{of_what}"))
+        if reads:
+            st.markdown(_sentences(reads))
         st.markdown(f"{_PMI} Now: {pmi_text(alpha)}.")
         if study.shape[0] > 1:  # else alpha can change every metric
             _invariance(study, alpha, index)

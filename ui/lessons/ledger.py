@@ -51,15 +51,17 @@ def show() -> None:
         return
     after = drawn[GROUP_SCORE]
     change = f"GroupScore {_pct(score.value)} % before, {_pct(after.value)} % after; chance {_pct(after.chance)} %."
-    elements.verdict("ledger", choice, _outcome(score, after), change)
+    why = (
+        "The frozen model prefers one caption for both images of most groups, so GroupScore's test fails whatever is "
+        "right; to learn *any* matchings takes that preference away."
+    )
+    elements.verdict("ledger", choice, _outcome(score, after), f"{change} {why}")
     (row,) = (row for row in record["rows"] if row["name"] == RANDOM)
     st.markdown(
         f"Before: {metric_line(score)}.  \nAfter training on random matchings: {metric_line(drawn[GROUP_SCORE])}.  \n"
-        f"GroupMatch changes by {points_text(row)}.\n\nThe frozen model prefers one caption for both images of "
-        "most groups, so GroupScore's test fails whatever is right; to learn *any* matchings takes that preference "
-        "away. **A GroupScore that rises up to its chance level needs no knowledge.** "
-        f"{_memorised(drawn)}So the gain is counted by "
-        "GroupMatch below, and set beside what training on labels that know nothing gains."
+        f"GroupMatch changes by {points_text(row)}.\n\n**A GroupScore that rises up to its chance level "
+        f"needs no knowledge.** {_memorised(drawn)}So the gain is counted by GroupMatch below, and set beside "
+        "what training on labels that know nothing gains."
     )
     compare_models(record)
     st.subheader("The whole gain, part by part", anchor=False)

@@ -35,16 +35,20 @@ def show() -> None:
         "hardly sure:"
     )
     shown = (int(margin.argmax()), unsure(evaluation))
-    for index, column in zip(shown, st.columns(2, gap="large"), strict=True):
+    *pictures, asked = st.columns(
+        [4, 4, 3], gap="medium"
+    )  # the question beside them, on a laptop's first screen
+    for index, column in zip(shown, pictures, strict=True):
         with column:
             st.markdown(f"**Margin {evaluation.group(index).shown_margin}**")
             draw_group(elements.load_group(elements.SET, index), evaluation.group(index), revealed=False)
-    elements.define(GROUP_MATCH)
-    choice = elements.predict(
-        "pseudo",
-        "of the 20 % of matchings with the widest margins, how many are right, compared with all of them?",
-        ("about as many", "clearly more", "fewer"),
-    )
+    with asked:
+        elements.define(GROUP_MATCH)
+        choice = elements.predict(
+            "pseudo",
+            "of the 20 % of matchings with the widest margins, how many are right, compared with all of them?",
+            ("about as many", "clearly more", "fewer"),
+        )
     if choice is None:
         return
     compare_the_surest(evaluation, choice)
@@ -108,7 +112,8 @@ def compare_the_surest(evaluation: Evaluation, choice: str) -> None:
     elif surest.high < everyone.value:
         outcome = "fewer"
     both = f"{METRICS[GROUP_MATCH].label} {_pct(surest.value)} % of these, {_pct(everyone.value)} % of all."
-    elements.verdict("pseudo", choice, outcome, both)
+    why = "The wider the margin, the further behind is the other matching: the model is the surer."
+    elements.verdict("pseudo", choice, outcome, f"{both} {why}")
     label = METRICS[GROUP_MATCH].label
     said = (
         f"- {label} of the most confident {100 * SUREST:.0f} %: {metric_line(surest)}\n"

@@ -53,11 +53,11 @@ def show() -> None:
         for half in halves.values()
     )
     gains = f"GroupScore {_signed(adapted)} points on the adapted half, {_signed(untouched)} on the untouched one."
+    gains += " The gap is memory of the test set, not skill."
     elements.verdict("transfer", choice, _outcome(adapted, untouched), true_minus(gains))
     watch_training(halves)
     said = (
-        f"Adapted half: GroupScore {_signed(adapted)} points. Untouched half: {_signed(untouched)}. The gap is memory "
-        "of the test set, not skill. GroupMatch of the adapted half hardly moves: the labels *are* its matchings. That "
+        "GroupMatch of the adapted half hardly moves: the labels *are* its matchings. That "
         "is why Crossmatch offers the check wherever a model adapts. (Trained just now: one linear map for the "
         "embeddings of images and one for those of captions; test-time matching trains the whole model, and "
         "its page measures how much of the gain carries over.)"
