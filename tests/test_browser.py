@@ -1751,11 +1751,14 @@ def test_on_a_laptop_the_figure_over_alpha_is_within_the_first_screen(visit, pat
     assert group["y"] < pictures["y"] < 1000  # the pictures began 1,500 pixels down
 
 
-@pytest.mark.parametrize("name", ["triples", "left-right", "relations-1x4"])
+@pytest.mark.parametrize(
+    ("name", "high"), [("triples", 28), ("left-right", 44), ("relations-1x4", 60), ("swap", 72)]
+)
 def test_on_a_laptop_the_slider_of_alpha_its_figure_and_the_scores_that_it_moves_are_on_one_screen(
-    visit, name
+    visit, name, high
 ):
-    """The scores stood a screen below the slider: nobody saw a cell change while alpha moved."""
+    """The scores stood a screen below the slider: nobody saw a cell change while alpha moved. And pictures of 28 pixels
+    were not seen from the rows of a lecture hall, where there was room for larger ones."""
     page = visit(f"/Debias?set=scenes/{name}&model=builtin/blip-caption", height=768)
     page.locator(".st-key-alpha-curve .main-svg").first.wait_for()
     settle(page)
@@ -1765,7 +1768,7 @@ def test_on_a_laptop_the_slider_of_alpha_its_figure_and_the_scores_that_it_moves
     assert len(matrices) == 2 and slider["bottom"] < figure["top"]
     pictures = page.evaluate(BOXES, ".st-key-alpha-matrices th img")  # whose numbers they are
     assert len(pictures) == page.locator(".st-key-alpha-matrices tbody tr").count()
-    assert all(28 <= box["bottom"] - box["top"] <= 36 and box["width"] >= 28 for box in pictures)
+    assert all(high <= box["bottom"] - box["top"] <= high + 8 and box["width"] >= high for box in pictures)
     assert all(figure["left"] + figure["width"] < each["left"] for each in matrices)  # beside it
     assert max(figure["bottom"], told["y"] + told["height"], *(each["bottom"] for each in matrices)) < 768
     assert slider["width"] > 400  # 300 pixels for 200 steps
@@ -2211,10 +2214,12 @@ def test_a_sidebar_returns_with_the_view_that_has_one(visit):
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_on_a_laptop_the_answer_to_a_lessons_first_question_is_on_the_first_screen(visit, lesson):
-    """In lesson 2 a button below the pictures pushed it out: nothing was seen to happen."""
+    """In lesson 2 a button below the pictures pushed it out: nothing was seen to happen. In lesson 5 the options of the
+    question stood below the screen."""
     page = visit(f"/Lessons?lesson={lesson}", height=768)
     page.get_by_role("radio").first.wait_for()
     settle(page)
+    assert page.locator('[data-testid="stRadio"] label').last.bounding_box()["y"] < 740
     page.locator('[data-testid="stRadio"] label').last.click()
     page.get_by_test_id("stAlert").first.wait_for()
     settle(page)

@@ -706,7 +706,8 @@ def test_above_the_figure_stands_what_the_alpha_of_the_slider_does(app):
     prior = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
     study = AlphaStudy(scores, prior, np.zeros((4, 1), int), list("abcd"))
     said = {alpha: _at_alpha(study, alpha, "text_score").replace("\u00a0", " ") for alpha in (0.0, 0.3, 1.0)}
-    assert said[0.0].startswith("α = 0, no debiasing, on all 4 groups: TextScore 75.0 % (95 % interval ")
+    assert said[0.0].startswith("α = 0, no debiasing, on all 4 groups")
+    assert ": TextScore 75.0 % (95 % interval " in said[0.0]
     # What moved comes first; 0.3 is where most are right, of these very groups.
     first = "α = 0.300, on all 4 groups: 1 fixed, 0 broken; TextScore 100.0 % (95 % interval "
     assert said[0.3].startswith(first) and said[0.3].endswith(", chance 50.0 %, no ties.")
@@ -1196,7 +1197,7 @@ def test_where_no_alpha_gains_the_whole_prior_removed_stands_beside_0_with_a_gro
     assert debias_alpha._changing_alpha(study, 0.0, "text_score") == 1.0
     said = (0, "Shown: a group that α = 1.000 breaks, by TextScore.")
     assert debias_alpha._first_group(study, 1.0, "text_score") == said
-    assert "No α gives more TextScore than α = 0: " in debias_alpha._instead_of_zero(1.0, "text_score", False)
+    assert "No α gives more TextScore than α = 0; " in debias_alpha._instead_of_zero(1.0, "text_score", False)
     assert "has the most TextScore" in debias_alpha._instead_of_zero(1.0, "text_score", True)
     assert debias_alpha._start(study, "text_score") == 0
 
@@ -1949,6 +1950,32 @@ def test_on_a_phone_the_protocol_has_a_table_per_metric_with_the_numbers_of_the_
     for each in tables:
         (name,) = each.columns
         assert each[name].to_dict() == whole.value.loc[name].to_dict()
+
+
+def test_at_alpha_0_the_page_says_why_its_value_is_another_than_that_of_the_headline(scored):
+    """Held-out 60.4 % stood above 60.0 % on all groups, both at α = 0, without a word."""
+    study = scored[1][FIRST]
+    held, value = (
+        study.validated("text_score").summary["zero"][0],
+        study.evaluation(0.0).metrics["text_score"],
+    )
+    said = debias_alpha._at_alpha(study, 0.0, "text_score").replace("\u00a0", " ")
+    assert f"{held:.1f}" != f"{value.value:.1f}" and " groups (above: on halves): TextScore " in said
+    assert "(above" not in debias_alpha._at_alpha(study, 1.0, "text_score")
+
+
+def test_a_phone_has_in_sight_the_answer_and_its_reason_and_the_rest_in_a_tip_or_a_fold(app, monkeypatch):
+    """Eight grey paragraphs stood around the figure, two of them with the same group's name."""
+    monkeypatch.setattr("ui.debias_alpha._common_and_rare", lambda *_: ((20, 3), (40, 30)))
+    monkeypatch.setattr("ui.debias_alpha.on_phone", lambda: True)
+    test = app(set=FIRST)
+    seen = [each.value.replace("\u00a0", " ") for each in test.caption]
+    assert not [each for each in seen if "sentences win" in each or "flat" in each or "Chance of" in each]
+    (key,) = [each for each in test.caption if each.value.startswith("Band: ")]
+    assert "Chance of GroupMatch" in key.help.replace("\u00a0", " ") and "Press the figure" in key.help
+    (fold,) = [each for each in test.expander if each.label == "How alpha works"]
+    assert "too common sentences win" in text(fold).replace("\u00a0", " ")
+    assert len([each for each in seen if "Shown" in each or " at α = 0 and " in each]) == 1
 
 
 @pytest.mark.parametrize("other", ["Language prior", "Without the image", "Retrieval"])

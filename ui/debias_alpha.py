@@ -115,10 +115,9 @@ _AT_BEST = "alpha-at-the-best"  # in the session: a set that opens at its best a
 _START = "alpha-at-the-start"  # in the session: where the slider stands until somebody moves it
 _FOLDED = "Its images and captions, before and after"  # what a phone opens
 _MISTAKE = "wrongly captioned image"
-_PICTURES = {
-    1: 72,
-    2: 44,
-}  # pixels beside a matrix of so many images, both of which stay on a laptop's screen
+# Pixels of a picture beside its matrix, by images and whether captions are more than three: both matrices of a group
+# stay on a laptop's screen.
+_PICTURES = {(1, False): 72, (1, True): 60, (2, False): 44}
 _HEIGHT = 318  # of the figure: on a laptop it ends above the fold
 
 _PMI = (
@@ -467,7 +466,9 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     count = len(study.scores)
     whole = f"on all {count} groups" if count > 1 else "on this group"
     if not alpha:
-        other = " (above: on halves)" * (count > 1)  # of one alpha two values: here they meet
+        # Of one alpha two values: here they meet.
+        held = study.validated(metric).summary["zero"][0] if count > 1 else value.value
+        other = " (above: on halves)" * (_pct(held) != _pct(value.value))
         return unbroken(f"α = 0, no debiasing, {whole}{other}: {label} {value}.")
     was, is_now = (study.evaluation(a).outcomes[metric].value for a in (0.0, alpha))
     words = ("better", "worse") if METRICS[metric].share else ("fixed", "broken")
@@ -759,8 +760,7 @@ def _why_no_gain(study: AlphaStudy, metric: str) -> str:
 
 
 _PROVEN = (
-    "On triples it probably helps; proven it is on relations-1x4, where log P(t) comes from training images (“Source of "
-    "log P(t)”)."
+    "On triples it probably helps; on relations-1x4 it is proven to help, with log P(t) from training images."
 )
 
 
@@ -939,9 +939,10 @@ def _matrix(group: Group, data: GroupData, alpha: float, names: Sequence[str]) -
     )
     # Both matrices have the same digits: with as much room for every cell, its signs included, their columns line up.
     widest = max(len(f"{score:.{data.digits}f}") for score in data.scores.ravel()) + 4
-    picture = _PICTURES.get(len(group.images), 28)
-    style = f"--cell: {widest}ch; --picture: {picture}px"
-    return f'<div class="cm-at-alpha" style="{style}">{table}<ul>{verdicts}</ul></div>'
+    is_wide = len(group.captions) > 3
+    style = f"--cell: {widest}ch; --picture: {_PICTURES.get((len(group.images), is_wide), 28)}px"
+    wide = " cm-is-wide" * is_wide  # its verdicts stand below it
+    return f'<div class="cm-at-alpha{wide}" style="{style}">{table}<ul>{verdicts}</ul></div>'
 
 
 def _turned_short(before: GroupData, after: GroupData) -> str:
@@ -1076,7 +1077,7 @@ def _instead_of_zero(alpha: float, metric: str, gains: bool) -> str:
     """Where the alpha comes from that is compared with 0 while the slider is at 0."""
     label = METRICS[metric].label
     if not gains:
-        return f"No α gives more {label} than α = 0: beside it stands α = 1, which removes all of the prior."
+        return f"No α gives more {label} than α = 0; beside it: α = 1."
     return f"Beside α = 0 stands α = {_alpha_text(alpha)}, which has the most {label} on all of these groups."
 
 
