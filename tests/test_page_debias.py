@@ -1661,6 +1661,21 @@ def test_where_alpha_does_not_help_a_button_shows_a_set_where_it_does(app):
     assert not [each for each in there.button if each.label.startswith("Where it probably helps")]
 
 
+def test_where_alpha_is_proven_to_help_is_what_the_button_to_triples_says():
+    """It named triples alone; on relations-1x4, with the other source of log P(t), the gain is proven."""
+    from typer.testing import CliRunner
+
+    from core import cli
+
+    def verdict(name, prior):
+        words = ["debias", f"scenes/{name}", "--model", MODEL, "--prior", prior]
+        return CliRunner().invoke(cli.app, words).stdout.splitlines()[0]
+
+    assert "on relations-1x4 it is proven to help" in debias_alpha._PROVEN
+    assert "language prior probably helps here" in verdict("triples", "gaussian")
+    assert "language prior helps here" in verdict("relations-1x4", "train")
+
+
 def test_the_button_to_where_alpha_helps_opens_the_alpha_that_is_best_there(app, scored):
     """At the slider's α = 1, which came along, the set where alpha helps lost 12 points."""
     test = app(set="scenes/left-right", model="builtin/blip-caption", alpha="1")
