@@ -438,7 +438,7 @@ def test_scores_that_are_no_log_likelihoods_are_refused():
         (
             "p.csv",
             b"group,caption,log_prob\nb,1,-1\n",
-            "none of the scores' groups: it has 'b', the scores have 'a'",
+            "none of the scores' group: it has 'b', the scores have 'a'",
         ),
         ("p.txt", b"x", "not a prior file"),
     ],
@@ -672,7 +672,9 @@ def test_the_field_for_a_prior_has_a_short_label_and_an_example_with_the_groups_
     assert example.splitlines()[1:] == [f"{first},0,-9.5", f"{first},1,-10.2"]
     field.upload("prior.csv", example.encode())  # of one group of 300
     test.run()
-    assert not test.exception and "has no finite log P" in test.error[0].value.replace("\\", "")
+    assert not test.exception and "lacks 299 of the scores' 300 groups" in test.error[0].value.replace(
+        "\\", ""
+    )
     kinds = [each.type for each in test.main]
     assert kinds.index("error") < kinds.index("code")  # on the screen with the field, above what explains it
 

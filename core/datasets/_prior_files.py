@@ -167,13 +167,18 @@ def _positions(
     found = names.get_indexer(pd.Index(list(wanted)))
     if (found < 0).all():
         raise InputError(
-            f"{path} has none of the scores' {counted(len(wanted), what)}: `{axis}` begins with {str(names[0])!r}, the "
+            f"{path} has none of the scores' {_all(wanted, what)}: `{axis}` begins with {str(names[0])!r}, the "
             f"scores with {wanted[0]!r}; name them as the scores do, or leave `{axis}` out where both files have one "
             "order."
         )
     if (found < 0).any():
         raise _lacks(path, wanted, found < 0, what, f" in `{axis}`")
     return found, _more_names([name for name in names if name not in set(wanted)], what)
+
+
+def _all(names: Sequence[str], what: str) -> str:
+    """`300 groups`; of a single one `group`, as it needs no number."""
+    return what if len(names) == 1 else counted(len(names), what)
 
 
 def _lacks(
@@ -184,9 +189,7 @@ def _lacks(
     count, first = int(missing.sum()), wanted[int(missing.argmax())]
     named = repr(first) if count == 1 else f"the first is {first!r}"
     add = advice or f"add {'its' if count == 1 else 'their'} log P(t)"
-    return InputError(
-        f"{path} lacks {count} of the scores' {counted(len(wanted), what)}{where}: {named}; {add}."
-    )
+    return InputError(f"{path} lacks {count} of the scores' {_all(wanted, what)}{where}: {named}; {add}.")
 
 
 def _caption_positions(
@@ -286,7 +289,7 @@ def _rows_of(
     row = pd.Index(list(ids)).get_indexer(pd.Index(named))
     if (row < 0).all():
         raise InputError(
-            f"{path} has none of the scores' {counted(len(ids), 'group')}: it has {named.iloc[0]!r}, the scores have "
+            f"{path} has none of the scores' {_all(ids, 'group')}: it has {named.iloc[0]!r}, the scores have "
             f"{ids[0]!r}; name them as the scores do."
         )
     missing = ~np.isin(np.arange(len(ids)), row)
