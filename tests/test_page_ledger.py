@@ -13,7 +13,7 @@ from core.runs import engine
 from core.runs.store import RunStore
 from core.ttm._ledger import PARTS
 from core.ttm.run import LedgerRun, TTMRun
-from ui.ledger import _beyond, _where_measured, points_text
+from ui.ledger import _beyond, _sums_note, _where_measured, gain_title, points_text
 
 TTM, RUNS = "pages/4_Test-Time_Matching.py", "pages/9_Runs.py"
 MAIN = ("metric", "bijections", "training")
@@ -101,12 +101,12 @@ def test_a_box_answers_whether_a_run_is_beyond_luck_and_controls_and_what_it_cos
     lines = [m.value for m in app(TTM, run=run).markdown if m.value.startswith(QUESTIONS)]
     assert [line.partition("?")[0] for line in lines] == ["Beyond luck", "Beyond controls", "Costs elsewhere"]
     assert "GroupMatch was 100" in lines[0]  # of this file, so that it could not rise
-    assert "**Not measured:** it takes 8 runs, about " in lines[1] and "this file alone" in lines[2]
+    assert "such as random matchings: 8 runs, about " in lines[1] and "this file alone" in lines[2]
     assert "see them" not in lines[1]  # those of another set say nothing of a file
     own_set = replace(store.get(run), config={**store.get(run).config, "benchmark": "scenes/left-right"})
     shown = _where_measured(own_set).replace("\\", "")
     name, link = re.search(
-        r"Those of (\S+) are measured: \[see them\]\(Test-Time_Matching\?(\S+)\)\.", shown
+        r"Those of (\S+) \(tinted pictures\) are measured: \[see them\]\(Test-Time_Matching\?(\S+)\)\.", shown
     ).groups()
     there = dict(parse_qsl(link))
     assert there["ledger_set"] == f"scenes/{name}" and name.startswith("left-right")
@@ -166,3 +166,16 @@ def test_an_interval_that_is_the_same_by_caption_is_printed_once(by_caption, sai
     row["clustered"] = {"by": "caption", "low": 9.2, "high": by_caption}
     told = points_text(row).replace("\u00a0", " ").replace("\u2060", "")
     assert told == f"+15.7 points (95 % interval +9.2 to +21.9, {said})"
+
+
+def test_parts_that_do_not_add_up_as_printed_say_so_and_a_loss_is_no_gain():
+    """10.7 + 44.2 + 11.8 + 16.7 stood beside 83.3; a run that lost 7.5 points asked where its gain comes from."""
+
+    def record(metric, bijections, frozen, adapted):
+        ends = {"before": {"value": frozen}, "after": {"value": adapted}}
+        parts = ("metric", metric), ("bijections", bijections), ("training", adapted - frozen)
+        return {"rows": [{"name": name, "difference": value, **ends} for name, value in parts]}
+
+    gained, lost = record(44.1667, 11.8333, 66.6667, 83.3333), record(40.0, 10.0, 60.0, 52.5)
+    assert "do not add up" in _sums_note(gained) and _sums_note(lost) == ""
+    assert gain_title(gained) == TITLE and "gain" not in gain_title(lost)

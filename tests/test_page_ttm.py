@@ -1417,9 +1417,9 @@ def test_the_first_sentence_of_a_run_is_the_metric_to_quote_and_a_rise_of_groups
 @pytest.mark.parametrize(
     ("score", "match", "meant"),
     [
-        ((30, 0.001), (-2, 0.6), "GroupScore rises without GroupMatch,"),
+        ((30, 0.001), (-2, 0.6), "GroupScore rises without GroupMatch:"),
         # "without GroupMatch" stood beside "GroupMatch ↑ +11.0"
-        ((30, 0.001), (11, 0.09), "GroupScore rises, GroupMatch is not shown to:"),
+        ((30, 0.001), (11, 0.09), "GroupScore rises, but GroupMatch is not proven to:"),
         ((30, 0.001), (8, 0.01), ""),
         ((3, 0.6), (-2, 0.6), ""),
     ],

@@ -30,12 +30,20 @@ from core.ttm.run import LedgerRun, TTMRun, adaptation
 from core.ttm.time_left import _span, expected_seconds
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
-from ui.formatting import anchor, exact_differences_once, interval_to_quote, true_minus, unbroken
+from ui.formatting import (
+    anchor,
+    exact_differences_once,
+    interval_to_quote,
+    rounding_note,
+    true_minus,
+    unbroken,
+)
 from ui.runs import live_section, open_run, run_groups, settings_line
 from ui.three_answers import CONTROLS as QUESTION
 from ui.three_answers import NO, NOT_MEASURED, NOT_PROVEN, YES, Answer
 
 TITLE = "Where does the gain come from?"
+_LOSS = "Where does the change come from?"  # of a run that has lost
 PARTS = "Part by part, and what no part says"
 _OPEN = "Open the controls"
 NOT_IDENTIFIED = (
@@ -66,8 +74,14 @@ def gain_section(store: RunStore, run: Run) -> None:
     controls."""
     found = gain_record(run)
     if found is not None:
-        st.header(TITLE, anchor=anchor(TITLE))
+        title = gain_title(found)
+        st.header(title, anchor=anchor(title))
         draw(found, f"ledger-{run.id}")
+
+
+def gain_title(record: Mapping[str, Any]) -> str:
+    """What the section of a run's parts is called; of one whose GroupMatch fell “gain” was a riddle."""
+    return _LOSS if any(r["name"] == "training" and r["difference"] < 0 for r in record["rows"]) else TITLE
 
 
 def gain_record(run: Run) -> dict[str, Any] | None:
@@ -111,7 +125,8 @@ def controls_answer(store: RunStore, run: Run, of: str = "") -> Answer:
     # Each of them is as long as the run itself.
     seconds, _ = expected_seconds(store, adaptation(run.config), store.steps(run.id)[0]["n_groups"])
     about = "" if seconds is None else f", {_span(seconds, job.total // job.settings.iterations)} here"
-    said = f"{of}it takes {runs}{about}.{_where_measured(run)}"
+    what = "controls train the same way on something else, such as random matchings"
+    said = f"{of}{what}: {runs}{about}.{_where_measured(run)}"
     return Answer(QUESTION, NOT_MEASURED, said, lambda: _start_controls(store, run, job))
 
 
@@ -150,7 +165,10 @@ def _where_measured(run: Run) -> str:
         return ""
     name = next((each for each in names if each.split("~")[0].split(",")[0] == own), names[0])
     link = f"Test-Time_Matching?{urlencode({'run': 'new', 'ledger': 'true', 'ledger_set': name})}"
-    return f" Those of {escape_markdown(name.removeprefix('scenes/'))} are measured: [see them]({link})."
+    tinted = " (tinted pictures)" if "~tinted" in name else ""
+    return (
+        f" Those of {escape_markdown(name.removeprefix('scenes/'))}{tinted} are measured: [see them]({link})."
+    )
 
 
 _SAME_AS_SHIPPED = "This run repeats the example that ships, so these are the example's controls."
@@ -352,8 +370,20 @@ def _reading(record: Mapping[str, Any]) -> str:
     shown = f"Above, {parts}; below, GroupMatch under each control." if controlled else f"F{parts[1:]}."
     return (
         f"{shown} Dashed: GroupMatch of the frozen model; dotted: its chance level; whiskers: 95 % intervals."
-        f"{exact_differences_once('ledger')}"
+        f"{_sums_note(record)}{exact_differences_once('ledger')}"
     )
+
+
+def _sums_note(record: Mapping[str, Any]) -> str:
+    """That the parts are rounded, with a space before it, where they do not add up as printed: 10.7 + 44.2 + 11.8 +
+    16.7 stood beside 83.3. "" elsewhere."""
+    rows = {row["name"]: row for row in record["rows"]}
+    if not all(name in rows for name in _MAIN_PARTS):
+        return ""
+    frozen, adapted = (rows["training"][side]["value"] for side in ("before", "after"))
+    guessed = frozen - rows["bijections"]["difference"]
+    steps = [(guessed - rows["metric"]["difference"], guessed), (guessed, frozen), (frozen, adapted)]
+    return " The parts are rounded: as printed they do not add up exactly." if rounding_note(steps) else ""
 
 
 _MAIN_PARTS = ("metric", "bijections", "training")  # of training the others are parts

@@ -55,9 +55,8 @@ from ui.forgetting import cost_answer
 from ui.forgetting import is_measured as cost_is_measured
 from ui.formatting import anchor, contents_line, exact_differences_once, p_text, true_minus, unbroken
 from ui.images import draw_group, group_row
-from ui.ledger import TITLE as GAIN
 from ui.ledger import are_measured as controls_are_measured
-from ui.ledger import controls_answer, gain_record, gain_section, no_controls
+from ui.ledger import controls_answer, gain_record, gain_section, gain_title, no_controls
 from ui.loaders import evaluate
 from ui.runs import (
     before_and_after,
@@ -153,9 +152,9 @@ def _sections(run: Run) -> list[str]:
     from ui.ttm_model import ADAPTED
 
     measured = run.done and run_groups(run.id, run.config).truth is not None
-    explained = measured and gain_record(run) is not None
+    gain = gain_record(run) if measured else None
     costs = cost_is_measured(RunStore(), run)
-    return [CHANGED] * bool(measured) + [GAIN] * explained + [ADAPTED] + [COSTS] * costs
+    return [CHANGED] * bool(measured) + ([gain_title(gain)] if gain else []) + [ADAPTED] + [COSTS] * costs
 
 
 def forecast_check(run: Run, steps: Sequence[Mapping[str, Any]]) -> None:

@@ -36,7 +36,7 @@ MODEL, LANGUAGE = "builtin/blip-caption", "builtin/blind-lm"
 UNGRAMMATICAL, PLAUSIBLE = ("scenes/word-order",), ("scenes/replace", "scenes/swap", "scenes/add")
 SETS = (*UNGRAMMATICAL, *PLAUSIBLE, "scenes/relations-1x4", "scenes/left-right", "scenes/attribute-swap")
 PRIORS = {"gaussian": None, "test": 30, "train": 30, "lm": None}  # kind -> images
-RETRIEVAL, IMAGES = "scenes/retrieval", 200
+RETRIEVAL = "scenes/retrieval"
 STABILITY_SET, DRAWN = "scenes/swap", 100
 COLUMNS = [
     "model",
@@ -170,8 +170,8 @@ def measure_trainset() -> None:
 
 def measure_retrieval() -> None:
     """Tables 3, 7 and 8: R@1 and R@5 both ways among all queries and images, alpha from the validation split."""
-    scores, relevant, captions = score_table(RETRIEVAL, "test", MODEL, IMAGES)
-    validation = RetrievalStudy(*score_table(RETRIEVAL, "validation", MODEL, IMAGES)[:2])
+    scores, relevant, captions = score_table(RETRIEVAL, "test", MODEL)
+    validation = RetrievalStudy(*score_table(RETRIEVAL, "validation", MODEL)[:2])
     study = RetrievalStudy(scores, relevant)
     nulls = score_matrix(load_scorer(MODEL), null_sample(MODEL, RETRIEVAL), captions, ScoreCache())
     record = {

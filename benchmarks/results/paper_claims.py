@@ -388,7 +388,11 @@ def retrieval_gain() -> tuple[list[int], str, list[Value | Gain]]:
     record = document("alpha_retrieval")
     before = _value(record["alpha_0"]["metrics"]["image_to_text_r1"], "R@1 with alpha 0")
     after = _value(record["from_validation"]["metrics"]["image_to_text_r1"], "alpha from validation")
-    return [after.side(before)], "200 pictures with 240 captions:", [before, after]
+    return (
+        [after.side(before)],
+        f"{record['images']} pictures with {record['captions']} captions:",
+        [before, after],
+    )
 
 
 def text_to_image() -> tuple[list[int], str, list[Value | Gain]]:

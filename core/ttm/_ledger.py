@@ -41,8 +41,8 @@ from core.ttm._controls import CONTROLS
 PARTS = {
     "metric": (
         "An easier metric",
-        "By guessing alone GroupMatch is right more often than GroupScore: so much any scores gain. Measured by the "
-        "frozen model's scores against answers drawn at random.",
+        "What GroupMatch has over GroupScore where the right answers are drawn at random: the frozen model's scores "
+        "gain it without knowing anything.",
     ),
     "bijections": (
         "One caption per image",

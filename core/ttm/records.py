@@ -264,10 +264,10 @@ def _what_rises_mean(compared: Mapping[str, Comparison]) -> str:
         return ""
     # "Without" would say that GroupMatch stood still, beside its gain.
     if match.difference <= 0:
-        rise = "GroupScore rises without GroupMatch, as it does where a model memorises its own matchings"
+        rise = "GroupScore rises without GroupMatch"
     else:
-        rise = "GroupScore rises, GroupMatch is not shown to: a model that memorises its own matchings looks the same"
-    return f"{rise}; these matchings are not shown to be right more often."
+        rise = "GroupScore rises, but GroupMatch is not proven to"
+    return f"{rise}: a model that memorises its own matchings, right or wrong, does the same."
 
 
 def _rise_told(compared: Mapping[str, Comparison]) -> str:
