@@ -89,13 +89,15 @@ def before_and_after(measured: pd.DataFrame) -> Notes | None:
         return None
     found = part.load_set(BUILTIN, rankings.images)
     query, name = _fields(rankings, found)
+    over_all = st.container(key="over-all-queries")  # above: of a query that got worse the headline seemed untrue
     try:
         _side_by_side(rankings, found, query, name)
     except InputError as error:  # the table of all strategies stays
         show_error(error)
     without = [each for each in STRATEGIES if each in {*measured["strategy"]} - {*rankings.strategies}]
     none = f" No pictures yet: {', '.join(map(retrieval.label, without))}." if without else ""
-    st.markdown(unbroken(_over_all(rankings, found, name)))
+    with st.container() if on_phone() else over_all:
+        st.markdown(unbroken(_over_all(rankings, found, name)))
     st.caption(escape_markdown(_why_this_base(rankings)))
     return Notes(f"{_how_ranked(rankings)}{none}", _same_weights(rankings, measured, name))
 
