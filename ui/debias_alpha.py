@@ -115,9 +115,9 @@ _AT_BEST = "alpha-at-the-best"  # in the session: a set that opens at its best a
 _START = "alpha-at-the-start"  # in the session: where the slider stands until somebody moves it
 _FOLDED = "Its images and captions, before and after"  # what a phone opens
 _MISTAKE = "wrongly captioned image"
-# Pixels of a picture beside its matrix, by images and whether captions are more than three: both matrices of a group
-# stay on a laptop's screen.
-_PICTURES = {(1, False): 72, (1, True): 60, (2, False): 44}
+# Pixels of a picture above both matrices, by images: with them and its captions a group stays on a laptop's screen.
+_PICTURES = {1: 112, 2: 96, 3: 64}
+_MOST_CAPTIONS = 5  # of more, or of more images, each picture is small beside its letter
 _HEIGHT = 318  # of the figure: on a laptop it ends above the fold
 
 _PMI = (
@@ -143,7 +143,7 @@ def alpha_section(inputs: DebiasInputs, groups: GroupSet) -> None:
 
 def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     study = inputs.study
-    # On a phone the style puts the controls right below the figure, then the notes, then the choice of views.
+    # On a phone the style puts the controls right below the figure, then the group, then the notes.
     verdict = st.container(key="alpha-verdict", gap="xxsmall")
     controls = st.container(key="alpha-controls", gap="small")
     with st.container(horizontal=True, gap="medium", key="alpha-row"):  # beside each other on a laptop
@@ -151,7 +151,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         matrices = st.container(key="alpha-matrices", gap="xxsmall")
     notes = st.container(key="alpha-notes")
     with controls:
-        alpha, metric, others = _controls(study)
+        alpha, metric, others = _controls(study, notes)
     with verdict:
         _verdict(study, metric)
     figure = _curve_figure(study, metric)
@@ -211,6 +211,8 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
     said = _headline(study, metric).replace(p, "")
     said = said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # no line ends there
     st.markdown(f"**{unbroken(said)}**")
+    if on_phone():
+        st.container(key="alpha-plain").caption(unbroken(_plain(study, metric)))
     if len(study.scores) < 2:
         st.caption(unbroken(_tuned_text(study, metric)))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="alpha-reasons"):
@@ -224,6 +226,17 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
             st.caption(unbroken(why))
         if is_built_in and (_is_only_way(gain) or not why):  # one way is enough: it leads on to the other
             _offer_retrieval(gain)
+
+
+def _plain(study: AlphaStudy, metric: str) -> str:
+    """What the verdict's metric is and what held out means, in plain words."""
+    meaning = METRICS[metric].meaning_for(*study.shape).partition(";")[0].removesuffix(".")
+    said = f"{meaning[0].lower()}{meaning[1:]}".replace(" strictly", "")
+    for each in ("image", "true caption"):
+        said = said.replace(f"for every {each}, its", f"every {each}’s")
+    said = said if METRICS[metric].share else f"share of groups in which {said}"
+    held_out = " Held out: on groups that did not choose α." * (len(study.scores) > 1)
+    return f"{METRICS[metric].label}: {said}.{held_out}"
 
 
 def _gain_here(study: AlphaStudy, metric: str) -> float:
@@ -427,14 +440,14 @@ def _meet(figure: go.Figure, labels: set[str]) -> None:
         trace.update(x=every, y=np.asarray(trace.y)[np.searchsorted(trace.x, every, "right") - 1])
 
 
-def _pick_others(study: AlphaStudy, metric: str) -> list[str]:
+def _pick_others(study: AlphaStudy, metric: str, place: DeltaGenerator) -> list[str]:
     """The metrics that are drawn beside the chosen one, as five curves cross one another: first GroupMatch, or where
-    that is chosen TextScore; in a panel of the controls."""
+    that is chosen TextScore; in a panel."""
     names = {METRICS[name].label: name for name in _apart(study, metric) if name != metric}
     if not names:
         return []
     usual = METRICS[TEXT_SCORE if metric == GROUP_MATCH else GROUP_MATCH].label
-    with st.popover("Curves", key="alpha-curves"):
+    with place.popover("Curves", key="alpha-curves"):
         picked = st.pills(
             f"Drawn beside {METRICS[metric].label}",
             list(names),
@@ -465,6 +478,8 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     label, value = METRICS[metric].label, study.evaluation(alpha).metrics[metric]
     count = len(study.scores)
     whole = f"on all {count} groups" if count > 1 else "on this group"
+    if not alpha and on_phone():  # the nearly equal number of the verdict is the one to read
+        return "α = 0: no debiasing."
     if not alpha:
         # Of one alpha two values: here they meet.
         held = study.validated(metric).summary["zero"][0] if count > 1 else value.value
@@ -513,8 +528,9 @@ def scenario_text(study: AlphaStudy) -> str:
     return _TIED if study._is_constant else _SCENARIOS[study.frequency.scenario]
 
 
-def _controls(study: AlphaStudy) -> tuple[float, str, list[str]]:
-    """The slider, what it gives, its shortcuts, the metric whose best interval is shown, and those drawn beside it."""
+def _controls(study: AlphaStudy, notes: DeltaGenerator) -> tuple[float, str, list[str]]:
+    """The slider, what it gives, its shortcuts, the metric whose best interval is shown, and those drawn beside it, on
+    a phone among the notes: the group comes first there."""
     names = study._movable
     movable = {METRICS[name].label: name for name in names}
     if st.query_params.get("metric", names[0]) not in {*movable, *names}:
@@ -524,7 +540,8 @@ def _controls(study: AlphaStudy) -> tuple[float, str, list[str]]:
     asked = st.session_state.get("metric") or st.query_params.get("metric", "")
     start = _start(study, movable.get(asked, names[0]))
     digits = len(_alpha_text(st.session_state.get("alpha", start)).partition(".")[2])
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    row = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    with row:
         alpha = st.slider(  # its default is in no address, so that α = 0 is in one
             "Alpha", 0.0, 1.0, start, step=0.005, format=f"α = %.{digits}f", key="alpha", bind="query-params",
             label_visibility="collapsed",
@@ -546,7 +563,7 @@ def _controls(study: AlphaStudy) -> tuple[float, str, list[str]]:
                     width=150,
                 )
             ]
-        others = _pick_others(study, metric)
+    others = _pick_others(study, metric, notes if on_phone() else row)
     for name, value in _shortcuts(study, metric).items():
         buttons.button(f"α = {name}", on_click=_set_alpha, args=(value,), key=f"at-{name}")
     says.markdown(_at_alpha(study, alpha, metric))
@@ -872,15 +889,29 @@ def _one_group(
         if at_zero:
             at = f"the best α = {_alpha_text(alpha)}" if gains else "at α = 1 (all of the prior removed)"
         beside = f"**{escape_markdown(group_title(group.id))}** at α = 0 and {at}"
-        st.caption(line if on_phone() else beside)  # there both stood around the same pictures
-        if pictures := strip(group):
-            st.container(key="alpha-strip").html(pictures)
+        pictures = strip(group)
+        if not (pictures or on_phone()):  # where pictures and `line` say it
+            st.caption(beside)
+        if pictures:
+            st.container(key="alpha-strip").html(_beside_captions(group, pictures))
+        if on_phone():
+            st.caption(line)
         names = _apart(study, metric)
         ends = zip((0.0, alpha), shown, strict=True)
         st.html("".join(_matrix(group, data.beside(shown), at, names) for at, data in ends))
-        st.markdown(_turned_short(before, after))
+        what = f"α = {_short(alpha)}" if at_zero else "α"  # which is not the slider's then
+        st.markdown(_turned_short(before, after, what))
         _offer_changed(study, alpha, metric, index)
     return index
+
+
+def _beside_captions(group: Group, pictures: str) -> str:
+    """The strip of a phone as a laptop has it, too: once above both matrices, whose columns are numbers alone, its
+    pictures beside the captions. Of larger groups it would push the matrices off the screen."""
+    size = _PICTURES.get(len(group.images))
+    if size is None or len(group.captions) > _MOST_CAPTIONS:
+        return pictures
+    return f'<div class="cm-beside" style="--picture: {size}px">{pictures}</div>'
 
 
 def _offer_changed(study: AlphaStudy, alpha: float, metric: str, index: int) -> None:
@@ -928,8 +959,8 @@ def _lines_said(shown: Sequence[GroupData], metric: str) -> str:
 
 
 def _matrix(group: Group, data: GroupData, alpha: float, names: Sequence[str]) -> str:
-    """The scores of the shown group at alpha, its images small beside their letters, as larger ones are a screen below;
-    and its verdict by each metric of `names`."""
+    """The scores of the shown group at alpha, its images small beside their letters where the screen has no larger ones
+    above; and its verdict by each metric of `names`."""
     title, corner = f"Debiased log scores at alpha {_alpha_text(alpha)}", f"α = {_alpha_text(alpha)}"
     seen: dict[str, Any] = {"pictures": row_pictures(group), "captions": group.captions}
     table = group_html.matrix_html(data, title, row_highest=True, corner=corner, **seen)
@@ -939,13 +970,11 @@ def _matrix(group: Group, data: GroupData, alpha: float, names: Sequence[str]) -
     )
     # Both matrices have the same digits: with as much room for every cell, its signs included, their columns line up.
     widest = max(len(f"{score:.{data.digits}f}") for score in data.scores.ravel()) + 4
-    is_wide = len(group.captions) > 3
-    style = f"--cell: {widest}ch; --picture: {_PICTURES.get((len(group.images), is_wide), 28)}px"
-    wide = " cm-is-wide" * is_wide  # its verdicts stand below it
-    return f'<div class="cm-at-alpha{wide}" style="{style}">{table}<ul>{verdicts}</ul></div>'
+    wide = " cm-is-wide" * (len(group.captions) > 3)  # its verdicts stand below it
+    return f'<div class="cm-at-alpha{wide}" style="--cell: {widest}ch">{table}<ul>{verdicts}</ul></div>'
 
 
-def _turned_short(before: GroupData, after: GroupData) -> str:
+def _turned_short(before: GroupData, after: GroupData, what: str = "α") -> str:
     """`What α turns: The own caption of image B was behind another and is now ahead of all.`"""
     places = {"behind": "behind another", "level": "level with another", "ahead": "ahead of all"}
     ends = ([lead.split()[0] for lead in _leads(data)] for data in (before, after))
@@ -954,7 +983,7 @@ def _turned_short(before: GroupData, after: GroupData) -> str:
         if was != now:
             turned.setdefault((was, now), []).append(group_html.image_name(i))
     said = [_turned_alike(images, places[was], places[now]) for (was, now), images in turned.items()]
-    return f"**What α turns:** {' '.join(said) or 'Nothing changes in this group.'}"
+    return f"**What {what} turns:** {' '.join(said) or 'Nothing changes in this group.'}"
 
 
 def _turned_alike(images: Sequence[str], was: str, now: str) -> str:
@@ -1007,6 +1036,9 @@ def _shown_group(study: AlphaStudy, shown: tuple[str, str], alpha: float, metric
                 disabled=not flipped,
                 key=f"flip-{label}",
             )
+        field = st.container(width="content") if not on_phone() else None
+    # On a phone below the group, whose pictures began a screen and a half down.
+    with field or st.container(key="group-field"):
         chosen = pick_group(ids, warn=False, label_visibility="collapsed", width=340)
     return _kept_group(study, shown, alpha, metric) if chosen is None else (ids.index(chosen), "")
 
