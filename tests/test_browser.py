@@ -1746,19 +1746,19 @@ def test_on_a_laptop_the_figure_over_alpha_is_within_the_first_screen(visit, pat
     assert does.bounding_box()["height"] < 30  # one line: the figure stays where it is while the slider moves
     group = page.get_by_role("heading", name="One group, before and after").bounding_box()
     pictures = page.locator(
-        ".st-key-debias-page .cm-zoom:visible"
-    ).first.bounding_box()  # not a phone's strip
+        ".st-key-alpha-drawings .cm-zoom:visible"
+    ).first.bounding_box()  # not those beside the matrices
     assert group["y"] < pictures["y"] < 1000  # the pictures began 1,500 pixels down
 
 
 @pytest.mark.parametrize(
-    ("name", "high"), [("triples", 28), ("left-right", 44), ("relations-1x4", 60), ("swap", 72)]
+    ("name", "high"), [("triples", 64), ("left-right", 96), ("relations-1x4", 112), ("swap", 112)]
 )
 def test_on_a_laptop_the_slider_of_alpha_its_figure_and_the_scores_that_it_moves_are_on_one_screen(
     visit, name, high
 ):
-    """The scores stood a screen below the slider: nobody saw a cell change while alpha moved. And pictures of 28 pixels
-    were not seen from the rows of a lecture hall, where there was room for larger ones."""
+    """The scores stood a screen below the slider: nobody saw a cell change while alpha moved. And pictures of 28 to 72
+    pixels, twice, were not seen from the rows of a lecture hall; what the columns 1 and 2 are stood a screen below."""
     page = visit(f"/Debias?set=scenes/{name}&model=builtin/blip-caption", height=768)
     page.locator(".st-key-alpha-curve .main-svg").first.wait_for()
     settle(page)
@@ -1766,9 +1766,18 @@ def test_on_a_laptop_the_slider_of_alpha_its_figure_and_the_scores_that_it_moves
     matrices = page.evaluate(BOXES, ".st-key-alpha-matrices table")
     told = page.locator(".st-key-alpha-matrices").get_by_text("What α turns:").bounding_box()
     assert len(matrices) == 2 and slider["bottom"] < figure["top"]
-    pictures = page.evaluate(BOXES, ".st-key-alpha-matrices th img")  # whose numbers they are
-    assert len(pictures) == page.locator(".st-key-alpha-matrices tbody tr").count()
-    assert all(high <= box["bottom"] - box["top"] <= high + 8 and box["width"] >= high for box in pictures)
+    pictures = page.evaluate(BOXES, ".st-key-alpha-strip img")  # whose numbers they are, once
+    assert 2 * len(pictures) == page.locator(".st-key-alpha-matrices tbody tr").count()
+    assert all(high - 1 < box["bottom"] - box["top"] < high + 1 for box in pictures)
+    assert not any(box["width"] for box in page.evaluate(BOXES, ".st-key-alpha-matrices th img"))
+    captions = page.locator(".st-key-alpha-strip ol")
+    assert captions.evaluate("e => e.scrollHeight <= e.clientHeight + 1")  # whole
+    assert (
+        captions.locator("li").count()
+        == page.locator(".st-key-alpha-matrices thead").first.locator("th").count()
+    )
+    seen = page.evaluate(BOXES, ".st-key-alpha-strip li, .st-key-alpha-strip img")
+    assert max(box["bottom"] for box in seen) < matrices[0]["top"]
     assert all(figure["left"] + figure["width"] < each["left"] for each in matrices)  # beside it
     assert max(figure["bottom"], told["y"] + told["height"], *(each["bottom"] for each in matrices)) < 768
     assert slider["width"] > 400  # 300 pixels for 200 steps
@@ -2095,7 +2104,7 @@ def test_on_a_phone_a_group_of_debias_stands_below_its_heading_and_comes_into_si
         page.evaluate(BOXES, f".st-key-{key}")[0] for key in ("in-place", "alpha-strip", "alpha-matrices")
     )
     heading = page.get_by_role("heading", name="One group, before and after").bounding_box()
-    assert head["top"] <= heading["y"] and head["bottom"] <= matrices["top"] < strip["top"]
+    assert head["top"] <= heading["y"] and head["bottom"] <= matrices["top"] <= strip["top"]
     assert strip["top"] - head["bottom"] < 60
     button = page.get_by_role("button", name="one that α breaks")
     page.evaluate(
@@ -2108,6 +2117,27 @@ def test_on_a_phone_a_group_of_debias_stands_below_its_heading_and_comes_into_si
     pictures = page.evaluate(BOXES, ".st-key-alpha-strip img")
     assert len(pictures) == 3 and all(box["top"] > 60 and box["bottom"] < 844 for box in pictures)
     assert 60 < button.bounding_box()["y"] < pictures[0]["top"]
+
+
+@pytest.mark.parametrize("name", ["attribute-swap", "triples", "relations-1x4"])
+def test_on_a_phone_the_pictured_group_comes_right_after_the_slider_and_the_notes_below_it(visit, name):
+    """Pictures began 1,273 pixels down, below notes, the curves' button, the source of the prior and a field."""
+    page = visit(f"/Debias?model=builtin/blip-caption&set=scenes/{name}", width=390, height=844)
+    page.locator(".st-key-alpha-curve .main-svg").first.wait_for()
+    settle(page)
+    verdict, plain, figure, does, head, strip, field, fold, notes = (
+        page.evaluate(BOXES, each)[0]
+        for each in (
+            ".st-key-alpha-verdict p", ".st-key-alpha-plain p", ".st-key-alpha-curve", ".st-key-alpha-says p",
+            ".st-key-in-place", ".st-key-alpha-strip", ".st-key-group-field", ".cm-fold", ".st-key-alpha-notes",
+        )
+    )  # fmt: skip
+    assert verdict["bottom"] <= plain["top"] and plain["bottom"] < figure["top"]
+    assert does["bottom"] < 844 and does["bottom"] < head["top"] and strip["top"] < 1040
+    matrices = page.evaluate(BOXES, ".st-key-alpha-matrices")[0]
+    assert matrices["bottom"] < field["top"] < fold["top"] < notes["top"]
+    source = page.get_by_role("button", name="Source of log P(t)").bounding_box()
+    assert source["y"] > fold["bottom"]
 
 
 @pytest.mark.parametrize("size", [(390, 844), (1366, 768)])

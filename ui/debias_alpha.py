@@ -911,7 +911,7 @@ def _beside_captions(group: Group, pictures: str) -> str:
     size = _PICTURES.get(len(group.images))
     if size is None or len(group.captions) > _MOST_CAPTIONS:
         return pictures
-    return f'<div class="cm-beside" style="--picture: {size}px">{pictures}</div>'
+    return f'<div class="cm-pictured" style="--picture: {size}px">{pictures}</div>'
 
 
 def _offer_changed(study: AlphaStudy, alpha: float, metric: str, index: int) -> None:
