@@ -143,9 +143,16 @@ def paper_link(short: str) -> None:
     ways = [f"[{escape_markdown(title or short)}](https://arxiv.org/abs/{number})"] if number else []
     ways += [f"[code and data]({code})"] if code else []
     if on_phone():
-        st.caption(f"{CLAIM[short]} [Read the paper](https://arxiv.org/abs/{number}).")
+        st.caption(f"{CLAIM[short]} [Read {named(entry)}](https://arxiv.org/abs/{number}).")
         return
     st.caption(f"Paper: {', '.join(ways)}", width="content")
+
+
+def named(entry: str) -> str:
+    """A paper by its first author and its year, from its entry among the citations: Zhu et al., 2026."""
+    author, year = (re.search(rf"^  {each} = {{(\w+)", entry, re.MULTILINE) for each in ("author", "year"))
+    assert author is not None and year is not None  # every entry has both
+    return f"{author[1]} et al., {year[1]}"
 
 
 def choose_table(paper: str) -> table_html.TableChoice:
@@ -760,7 +767,7 @@ def told(key: str, record: dict[str, Any] | None = None, above: str = "") -> str
     """The table's title, what its sets ask and the words mean, and what it says, in Markdown. above : what of it stands
     above the figure."""
     title = f"**{escape_markdown(st.session_state['table'])}: {escape_markdown(chosen.title)}.**"
-    explained = (escape_markdown(each) for each in (table_html._about(key), terms()) if each != above)
+    explained = (escape_markdown(each) for each in (table_html._about(key), terms()) if each not in above)
     head = " ".join(filter(None, (title, *explained)))
     says = "".join(findings(key, record)[:1])  # of the built-in world what came out here, and so by itself
     between = "\n\n" if st.session_state["paper"] == table_html.WORLD else " "
@@ -768,16 +775,16 @@ def told(key: str, record: dict[str, Any] | None = None, above: str = "") -> str
 
 
 def about_above(key: str) -> None:
-    """On a phone, where all else that is said of a table stands below its figure: what the words in it mean, above
-    that."""
+    """On a phone, where all else that is said of a table stands below its figure: what its sets ask and what the words
+    in it mean, above that."""
     if on_phone() and (about := said_above(key)):
         with st.container(key="paper-about"):
             st.caption(escape_markdown(about))
 
 
 def said_above(key: str) -> str:
-    """What a phone has above a figure: what the words in it mean, of the built-in world what its sets are."""
-    return terms() or table_html._about(key)
+    """What a phone has above a figure: what its sets ask, and what the words of the paper mean."""
+    return " ".join(filter(None, (table_html._about(key), terms())))
 
 
 def terms() -> str:

@@ -1055,7 +1055,7 @@ def test_on_a_phone_the_line_of_what_is_selected_opens_the_fields_of_it(visit):
 
 
 def test_a_finger_on_the_last_word_of_what_is_selected_opens_no_definition(visit, chromium):
-    """The place of the question mark reached 14 pixels to the left, over “(ITCScore)”."""
+    """The place of the question mark reached 14 pixels to the left, over the name of the model."""
     server = visit("about:blank").server
     with chromium.new_context(
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
@@ -1230,6 +1230,23 @@ def test_on_a_phone_the_groups_of_compare_are_short_rows_that_open_and_one_metri
     page.locator(".st-key-side-cards [data-testid=stGridCell]").first.click()
     page.locator(".st-key-opened .cm-matrices").wait_for()
     no_error_box(page)
+
+
+@pytest.mark.parametrize("group", [GROUP, "left-right/test/0008"])
+def test_on_a_phone_no_outline_of_an_opened_groups_scores_touches_what_is_beside_it(visit, group):
+    """Two matrices stood side by side on 326 pixels: the outline of a score lay on its neighbour and on “image B”."""
+    page = visit(f"/Compare?set=scenes/left-right&group={group}", width=390, height=844)
+    tables = page.locator(".st-key-opened .cm-matrices table")
+    tables.nth(1).wait_for()
+    settle(page)
+    assert all(tables.locator("xpath=..").evaluate_all("all => all.map(e => e.scrollWidth <= e.clientWidth)"))
+    for table in tables.all():
+        gaps = table.locator("tbody tr").evaluate_all("""rows => rows.flatMap(row => [...row.cells].slice(1).map(cell =>
+            cell.getBoundingClientRect().left - cell.previousElementSibling.getBoundingClientRect().right))""")
+        inside = table.locator("tbody td").evaluate_all(
+            "cells => cells.map(cell => parseFloat(getComputedStyle(cell).paddingLeft))"
+        )
+        assert len(gaps) == 4 and min(gaps) >= 3 + 2 and min(inside) >= 4  # an outline is 3 pixels wide
 
 
 def test_on_a_phone_the_next_group_that_a_run_changed_is_below_the_last_one_and_shown_from_its_beginning(
@@ -2787,6 +2804,57 @@ def test_on_a_phone_on_its_side_a_button_closes_the_selection_and_a_page_opens_w
     is_closed.wait_for(state="attached")
     settle(page)
     assert is_open.count() == 0
+
+
+OF_THE_OPEN_PAGE = (  # where it is, and its beginning
+    ("Groups", f"/Groups?set=scenes/left-right&group={GROUP}", ".st-key-gallery", "/Groups?set=scenes/left-right"),
+    ("Lessons", "/Lessons?lesson=chance", ".st-key-lesson-cards", "/Lessons"),
+    (
+        "Compare",
+        f"/Compare?set=scenes/left-right&group={GROUP}",
+        ".st-key-side-cards",
+        "/Compare?set=scenes/left-right",
+    ),
+)
+
+
+@pytest.mark.parametrize(("name", "path", "shown", "start"), OF_THE_OPEN_PAGE)
+def test_on_a_phone_the_menus_entry_of_the_open_page_closes_the_menu_and_leads_to_its_beginning(
+    visit, chromium, name, path, shown, start
+):
+    """The menu stayed open over it, the address kept the lesson whose list was shown, and Groups the opened group."""
+    server = visit("about:blank").server
+    with chromium.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    ) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(server + path)
+        page.get_by_test_id("stHeading").first.wait_for()
+        settle(page)
+        page.locator(".st-key-menu button").first.tap()
+        page.get_by_role("dialog").get_by_role("link", name=name, exact=True).tap()
+        page.get_by_test_id("stPopoverBody").wait_for(state="detached")
+        page.wait_for_url(lambda url: unquote(url) == server + start)
+        page.locator(shown).first.wait_for()
+        page.locator(".st-key-opened, .cm-verdicts, .st-key-lesson-bar").first.wait_for(state="detached")
+
+
+def test_on_a_laptop_the_entry_of_the_open_page_leads_to_its_beginning_and_back_to_what_was_open(visit):
+    """It drew the opened group again."""
+    page = visit(f"/Groups?set=scenes/left-right&model=builtin/siglip&group={GROUP}")
+    heading = page.get_by_role("heading", name=GROUP, exact=True)
+    heading.wait_for()
+    settle(page)
+    page.locator(".st-key-nav").get_by_role("link", name="Groups", exact=True).click()
+    page.locator(".st-key-gallery .cm-card").first.wait_for()
+    heading.wait_for(state="detached")
+    settle(page)
+    line = page.locator(".st-key-selected-line p").first.inner_text()
+    assert "left-right" in line and "siglip" in line and "group=" not in page.url
+    page.go_back()
+    heading.wait_for()
+    page.wait_for_url(re.compile("group="))
 
 
 def test_on_a_phone_on_its_side_the_menu_has_all_pages_in_sight(on_its_side):

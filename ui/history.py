@@ -120,6 +120,22 @@ _SCRIPT = """
   window.addEventListener("click", event => {
     if (event.target.closest?.('[class*="st-key-to-top-"] button')) show();
   }, true);
+  // The menu's entry of the page that is open leads to its beginning, as a step back to that would: of a press on it
+  // Streamlit draws the page again with what was open, or leaves that in the address, and the menu of a phone open.
+  window.addEventListener("click", event => {
+    const link = event.target.closest?.('a[data-testid="stPageLink-NavLink"]');
+    const now = new URL(location.href), start = link && new URL(link.href);
+    if (start?.pathname !== now.pathname) return;
+    event.preventDefault();
+    event.stopPropagation();
+    document.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape"}));  // by which the menu closes
+    // A set that the page chose by itself is not in the menu's links, which are of all pages.
+    const set = now.searchParams.get("set");
+    if (set && !start.searchParams.has("set")) start.searchParams.set("set", set);
+    if (`${start.searchParams}` !== `${now.searchParams}`) push({}, "", start.href);
+    window.dispatchEvent(new PopStateEvent("popstate"));
+    show();
+  }, true);
   history.pushState = (state, title, url) => {
     const now = new URL(location.href), next = new URL(url, now);
     if (next.pathname === now.pathname) {

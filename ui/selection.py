@@ -111,10 +111,7 @@ class Selection(NamedTuple):
         groups = f"{some}{counted(total, 'group')} of {m}×{k}"
         if self.is_file:
             return f"{self.benchmark.removeprefix(PREFIX)} (your file) · {groups}{tags}"
-        kind = scorer_list().get(self.model)
-        label = "your file" if self.file else KINDS[kind].label if kind else ""
-        name = model_said(self.model).removeprefix(PREFIX)
-        model = f"{name} ({label})" if label else name
+        model = model_said(self.model).removeprefix(PREFIX) + (" (your file)" if self.file else "")
         return f"{self.benchmark} · {self.split} · {groups} · {model}{tags}"
 
     @property

@@ -1,6 +1,6 @@
 """The line below a page's title, which says what is selected, opens the fields of it when it is pressed.
 
-On a phone these fields are out of sight, and “Select” above does not say that it holds set, model and split.
+On a phone these fields are out of sight, behind “Set, model” above.
 """
 
 from __future__ import annotations
