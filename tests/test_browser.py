@@ -1241,7 +1241,9 @@ def test_on_a_phone_no_outline_of_an_opened_groups_scores_touches_what_is_beside
     settle(page)
     assert all(tables.locator("xpath=..").evaluate_all("all => all.map(e => e.scrollWidth <= e.clientWidth)"))
     for table in tables.all():
-        gaps = table.locator("tbody tr").evaluate_all("""rows => rows.flatMap(row => [...row.cells].slice(1).map(cell =>
+        gaps = table.locator(
+            "tbody tr"
+        ).evaluate_all("""rows => rows.flatMap(row => [...row.cells].slice(1).map(cell =>
             cell.getBoundingClientRect().left - cell.previousElementSibling.getBoundingClientRect().right))""")
         inside = table.locator("tbody td").evaluate_all(
             "cells => cells.map(cell => parseFloat(getComputedStyle(cell).paddingLeft))"
@@ -1403,9 +1405,9 @@ def test_on_a_phone_all_six_columns_of_a_papers_table_are_in_sight_and_its_pictu
     # below the three closed lists of the paper's claims, which a reader had to look for
     heads = page.evaluate(BOXES, ".st-key-claims-below summary")
     assert (
-        len(heads) == 3 and max(box["bottom"] for box in heads) < figure["y"] < 640
+        len(heads) == 3 and max(box["bottom"] for box in heads) < figure["y"] < 670
     )  # below what the paper says
-    # what the words in the figure mean stands above it, the rest right above the table
+    # what its sets ask and the words in it mean stands above it, the rest right above the table
     assert "TTM" in page.locator(".st-key-paper-about").inner_text()
     about = page.locator(".st-key-paper-about").bounding_box()
     lead = page.locator(".st-key-paper-lead").bounding_box()
@@ -1420,7 +1422,7 @@ def test_on_a_phone_a_figure_with_a_choice_of_columns_begins_on_the_upper_part_o
     page = visit(f"/Papers?paper={paper}", width=390, height=844)
     page.locator(".st-key-papers-figure .js-plotly-plot").wait_for()
     settle(page)
-    assert page.locator(".st-key-papers-figure").bounding_box()["y"] < 640
+    assert page.locator(".st-key-papers-figure").bounding_box()["y"] < 670
     assert page.locator(".st-key-paper-about").is_visible()
     # our table of Cola's strategies stood open there: 3,900 pixels
     assert page.get_by_test_id("stMain").evaluate("e => e.scrollHeight") < 2700
@@ -2807,7 +2809,12 @@ def test_on_a_phone_on_its_side_a_button_closes_the_selection_and_a_page_opens_w
 
 
 OF_THE_OPEN_PAGE = (  # where it is, and its beginning
-    ("Groups", f"/Groups?set=scenes/left-right&group={GROUP}", ".st-key-gallery", "/Groups?set=scenes/left-right"),
+    (
+        "Groups",
+        f"/Groups?set=scenes/left-right&group={GROUP}",
+        ".st-key-gallery",
+        "/Groups?set=scenes/left-right",
+    ),
     ("Lessons", "/Lessons?lesson=chance", ".st-key-lesson-cards", "/Lessons"),
     (
         "Compare",

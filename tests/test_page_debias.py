@@ -473,8 +473,7 @@ def test_a_first_visit_shows_a_set_on_which_alpha_changes_something(app, scored)
     )
     said = text(test).replace("\\", "")
     assert (
-        f"{FIRST} · test · 24 groups of 3×3 · builtin/blip-caption. Chosen here: alpha"
-        in said
+        f"{FIRST} · test · 24 groups of 3×3 · builtin/blip-caption. Chosen here: alpha" in said
         and "is no captioner" not in said
     )
     assert test.query_params["set"] in (FIRST, [FIRST])  # a link opens the same

@@ -1445,6 +1445,25 @@ def test_a_phone_has_the_way_to_the_claims_only_where_their_lists_do_not_stand_a
     assert text(app(PAPERS, table=table)).count("](#claims-here)") == ways
 
 
+@pytest.mark.parametrize(
+    ("paper", "named", "sets"),
+    [
+        ("Test-Time Matching", "Read Zhu et al., 2026", "Groups of two pictures and two captions"),
+        ("Language priors", "Read Lin et al., 2024", "A picture, its caption, and false ones"),
+        ("Cola", "Read Ray et al., 2023", "Which pictures show a “square white plate”"),
+    ],
+)
+def test_a_phone_names_the_paper_and_says_above_the_figure_what_its_sets_ask(
+    app, monkeypatch, paper, named, sets
+):
+    """“Read the paper” did not say which, and the sets of the chart were explained a screen below it."""
+    monkeypatch.setattr("ui.visitor.on_phone", lambda: True)
+    said = [each.value for each in app(PAPERS, paper=paper).caption]
+    assert any(f"[{named}](https://arxiv.org/abs/" in each for each in said)
+    assert any(each.startswith(sets) for each in said)
+    assert sum(each.value.count(sets) for each in app(PAPERS, paper=paper).markdown) == 0  # once
+
+
 def test_papers_and_retrieval_count_cola_s_claims_alike(app):
     """One said 16 same, 3 different, 17 open, the other 18 left open, 16 confirmed, 3 refuted."""
     way = next(m.value for m in app(PAPERS, paper="Cola").markdown if "](#claims-here)" in m.value)

@@ -1410,3 +1410,13 @@ def test_margins_of_all_cards_in_view_have_the_same_decimals(app, page):
     test = app("pages/1_Groups.py", set="scenes/left-right", page=page)
     found = re.findall(r"margin \d+\\?\.(\d+)", text(test))
     assert len(found) == 12 and {len(each) for each in found} == {3}  # on every page, not the most in view
+
+
+def test_the_line_of_what_is_selected_has_the_kind_of_scores_in_its_help_alone(app):
+    """“(ITCScore)” behind the model's name says nothing to whoever comes first."""
+    line = next(
+        each
+        for each in app("pages/1_Groups.py", set="scenes/left-right").caption
+        if " · test · " in each.value
+    )
+    assert line.value.endswith("builtin/clip") and "ITCScore: " in line.help

@@ -99,11 +99,12 @@ class Selection(NamedTuple):
 
     @property
     def description(self) -> str:
-        """The selection in one line."""
-        return self.described()
+        """The selection in one line, with what kind of scores it has: of what stands alone, as an export."""
+        return self.described(kind=True)
 
-    def described(self, first: int = 0) -> str:
-        """The selection in one line. first : how many of its groups are used, from the first on; 0 for all."""
+    def described(self, first: int = 0, kind: bool = False) -> str:
+        """The selection in one line. first : how many of its groups are used, from the first on; 0 for all. kind :
+        whether to name the kind of scores, which a page has in its “?” (`score_meaning`)."""
         m, k = self.groups.shape
         tags = f" · only {', '.join(self.tags)}" if self.tags else ""
         total = int(self.mask.sum())
@@ -111,7 +112,10 @@ class Selection(NamedTuple):
         groups = f"{some}{counted(total, 'group')} of {m}×{k}"
         if self.is_file:
             return f"{self.benchmark.removeprefix(PREFIX)} (your file) · {groups}{tags}"
-        model = model_said(self.model).removeprefix(PREFIX) + (" (your file)" if self.file else "")
+        scores = scorer_list().get(self.model)
+        label = "your file" if self.file else KINDS[scores].label if kind and scores else ""
+        name = model_said(self.model).removeprefix(PREFIX)
+        model = f"{name} ({label})" if label else name
         return f"{self.benchmark} · {self.split} · {groups} · {model}{tags}"
 
     @property
