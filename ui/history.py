@@ -125,7 +125,7 @@ _SCRIPT = """
   window.addEventListener("click", event => {
     const link = event.target.closest?.('a[data-testid="stPageLink-NavLink"]');
     const now = new URL(location.href), start = link && new URL(link.href);
-    if (start?.pathname !== now.pathname) return;
+    if (start?.pathname !== now.pathname || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     event.stopPropagation();
     document.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape"}));  // by which the menu closes
