@@ -91,6 +91,7 @@ REPLACED = (
     "replaced_other"  # in the session: a set, what stands there now, and the file whose place that has taken
 )
 ARRIVED = "arrived"  # in the session: this page has just been opened
+BEGUN_WITH = "class_begun_with"  # in the session: the class that was open before anybody chose one
 UNCORRECTED = (
     "McNemar's exact test on the groups where they differ, of this metric alone; of a metric that counts parts of a "
     "group, the exact sign test."
@@ -339,14 +340,14 @@ def file_ways(selection: ui.Selection) -> None:
         ui.page_button(label, THIS_PAGE, state, icon=":material/compare:")
 
 
-def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], notes: str) -> Any:
+def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], notes: str, shared: str) -> Any:
     """Who is ahead, and every metric of both as bars; gives the figure. notes : what both are measured on, "" where
-    that is all groups of the set."""
+    that is all groups of the set. shared : of `Compared`."""
     first, second = (side.name for side in sides)
     compared = paired.differences(a, b)
     match = compared[GROUP_MATCH]
     apart = {name: compared[name] for name in Metric.same(compared)}
-    said = verdict(match, (a, b), first, second, len(apart)) + others_apart(apart, first, second)
+    said = verdict(match, (a, b), first, second, len(apart), shared) + others_apart(apart, first, second)
     st.markdown(
         f"{said}  \n{alone_right(match, first, second)}",
         help=of_the_headline(match, len(apart)) or None,
@@ -620,18 +621,27 @@ def class_text(key: str, sides: tuple[Side, Side]) -> str:
 
 
 def verdict(
-    match: Comparison, both: tuple[Evaluation, Evaluation], first: str, second: str, tests: int = 1
+    match: Comparison,
+    both: tuple[Evaluation, Evaluation],
+    first: str,
+    second: str,
+    tests: int = 1,
+    shared: str = "",
 ) -> str:
     """Which of the two is ahead in GroupMatch, or that these groups cannot tell; by cluster where they hang together.
     The sentence is of the second beside the first, as the differences of the table are; p is the table's, corrected
-    for so many metrics, and one is ahead where both interval and p say so. Markdown."""
+    for so many metrics, and one is ahead where both interval and p say so. Markdown.
+
+    shared : the groups that both have, where some are dropped: each side alone has another number then.
+    """
     tested = match if match.clustered is None else match.clustered
     a, b = (escape_markdown(name) for name in (first, second))
     x, y = (f"{_pct(each.metrics[GROUP_MATCH].value)} %" for each in both)
     low, high = tested.low, tested.high
     is_unproven = paired._is_unproven(match)
     levels = f"{y} against {x}" if match._ahead or is_unproven else f"{x} and {y}"
-    said = f"{paired._ahead_said(match, a, b, tests)}**, with {levels}"
+    on = f" on {shared}" if shared else ""
+    said = f"{paired._ahead_said(match, a, b, tests)}**, with {levels}{on}"
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both))
     # The interval is uncorrected, and so is the p beside it; the corrected one is named, here or in the verdict.
     alone, corrected = p_exact(tested.p_value), p_exact(tested.p_holm or tested.p_value)
@@ -727,13 +737,16 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side,
             opened = ui.pick_group(list(a.ids))
         classes = paired.groups_by_winner(a, b, metric)
         alone = [name for name, side in CLASSES.items() if side in WINNERS]
-        larger = max(alone, key=lambda name: int(classes[CLASSES[name]].sum()))
+        sizes = {side: int(right.sum()) for side, right in classes.items()}
+        larger = max(alone, key=lambda name: sizes[CLASSES[name]])
+        # Two that agree on every group: what they agree on.
+        first = next((name for name in (larger, *CLASSES) if sizes[CLASSES[name]]), larger)
         if st.session_state.pop(ARRIVED, False) and opened and opened == st.session_state.get(CAME_ALONG):
             at = list(a.ids).index(opened)
             st.session_state["side"] = next(
                 (name for name in alone if classes[CLASSES[name]][at]), st.session_state.get("side")
             )
-        chosen = pick_class(larger, sides, {side: int(right.sum()) for side, right in classes.items()})
+        chosen = pick_class(first, sides, sizes)
     if opened is None:
         st.session_state[CAME_ALONG] = None  # opened again, it is asked for
     else:
@@ -787,16 +800,19 @@ def open_before(group: str, said: str) -> None:
         st.caption(f"You came from this group: {escape_markdown(said)}.", width="content")
 
 
-def pick_class(larger: str, sides: tuple[Side, Side], sizes: Mapping[str, int]) -> str:
-    """A class of `CLASSES`, named with the two and its number of groups; `larger` unless the address has another.
+def pick_class(first: str, sides: tuple[Side, Side], sizes: Mapping[str, int]) -> str:
+    """A class of `CLASSES`, named with the two and its number of groups; `first` unless the address has another.
     sizes : by side of `paired.SIDES`.
 
     A widget that is bound to the address would write the names of the two into it.
     """
+    before, st.session_state[BEGUN_WITH] = st.session_state.get(BEGUN_WITH), first
     # A step back, or forward, leads to what the address has.
     if came_back_to("side") is not None or st.session_state.get("side") not in CLASSES:
         asked = st.query_params.get("side", "")
-        st.session_state["side"] = asked if asked in CLASSES else larger
+        st.session_state["side"] = asked if asked in CLASSES else first
+    elif st.session_state["side"] == before and not sizes[CLASSES[before]]:  # nobody chose what is empty now
+        st.session_state["side"] = first
     chosen = st.segmented_control(
         "Groups",
         list(CLASSES),
@@ -808,7 +824,7 @@ def pick_class(larger: str, sides: tuple[Side, Side], sizes: Mapping[str, int]) 
         width="content",
         on_change=first_cards,
     )
-    if chosen != larger:
+    if chosen != first:
         st.query_params["side"] = chosen
     else:
         st.query_params.pop("side", None)
@@ -909,7 +925,7 @@ def page(selection: ui.Selection) -> None:
         sides = sides_of(selection.model, other)
         # What is said of the selected one's truth stands above.
         truth = f"{sides[1].name} has no ground truth; truth: of {b.truth_of}." if b.truth_of else ""
-        figure = overview(a, b, sides, " ".join(filter(None, (found.line, truth))))
+        figure = overview(a, b, sides, " ".join(filter(None, (found.line, truth))), found.shared)
     differing(a, b, groups, sides)
     table = every_metric(a, b, sides)
     if found.is_in_order:

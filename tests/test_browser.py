@@ -23,6 +23,7 @@ from gates import VARIABLE, Gate, until
 from test_page_look import contrast
 
 from core.datasets import load
+from core.datasets.score_files import ScoreFile
 from core.exchange.report import ReportSection, report_html
 from core.exchange.seeds import SeedResult
 from core.exchange.uploads import UploadStore
@@ -2632,6 +2633,26 @@ def test_a_report_breaks_no_word_of_a_head_and_its_tables_fit_a_phone_and_paper(
     assert broken == [] and wide <= width
     # A phone showed three columns of nine, and paper cut the others off.
     assert sideways == 0 and on_paper == 0 and sheet <= 688
+
+
+@pytest.mark.parametrize("width", [1440, 768, 390])
+def test_a_report_cuts_off_no_score_of_a_matrix_on_a_screen_or_on_paper(chromium, width):
+    """In a box of 317 pixels "14.213" lost its last digit, and "28.6725 ●✓" its tick."""
+    scores = 120 + np.random.default_rng(0).normal(size=(40, 2, 2)).round(3)
+    scores[:, 0, 1] = scores[:, 0, 0] + 1e-4  # which are told apart by their fourth decimal alone
+    found = Evaluation.of(-scores, None)
+    groups = ScoreFile(found.scores, None, list(found.ids)).groups("own.csv")
+    page = chromium.new_page(viewport={"width": width, "height": 900})
+    page.set_content(report_html([ReportSection("own.csv", groups, found, "", "")]))
+    cut = "[...document.querySelectorAll('.cm-scroll')].filter(each => each.scrollWidth > each.clientWidth).length"
+    shown, lost = page.locator(".cm-scroll").count(), page.evaluate(cut)
+    text = page.locator(".cm-scroll").first.inner_text()
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 688, "height": 900})  # A4 without its margins
+    on_paper = page.evaluate(cut)
+    page.close()
+    assert shown and re.search(r"−1\d\d\.\d{4} ", text)
+    assert lost == 0 and on_paper == 0
 
 
 def test_on_a_phone_what_is_done_with_ticked_runs_stays_in_sight(visit, home, monkeypatch):

@@ -641,6 +641,28 @@ def test_files_that_agree_on_every_group_have_no_link_to_where_they_differ(app, 
     same = uploaded(tmp_path, "b.csv", with_right({0, 1}))
     said = text(app(COMPARE, set=first, other=same))
     assert "They differ on no group. [Every" in said and "see where" not in said
+    assert "that both have" not in said  # no group is dropped
+
+
+def test_two_that_agree_on_every_group_begin_with_the_first_class_that_has_groups(app, tmp_path):
+    """“only a.csv right 0” was chosen: “No group falls into this class; choose another one”."""
+    first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
+    uploaded(tmp_path, "none.csv", with_right(()))
+    same = uploaded(tmp_path, "b.csv", with_right({0, 1}))
+    side, empty = lambda test: test.segmented_control(key="side"), "No group falls into this class"
+    test = app(COMPARE, set=first, other=same)
+    assert side(test).value == "both right" and empty not in text(test) and "side" not in test.query_params
+    test = fine(side(test).set_value("only the first right").run())  # whoever chooses an empty one has it
+    assert empty in text(test) and test.query_params["side"] == "only the first right"
+    test = fine(test.run())
+    assert empty in text(test)
+    assert side(app(COMPARE, set=first, other=same, side="only the second right")).value == (
+        "only the second right"
+    )
+    test = app(COMPARE, set=first, other="upload/none.csv")
+    assert side(test).value == "only the first right"
+    test = fine(test.selectbox(key="other").set_value(same).run())  # what nobody chose does not stay, empty
+    assert side(test).value == "both right" and empty not in text(test)
 
 
 @pytest.mark.parametrize("home", [False, True])
@@ -1038,6 +1060,9 @@ def test_two_files_with_other_groups_besides_are_compared_on_what_both_have(app,
     heads = json.loads(test.dataframe[0].proto.columns)
     assert heads["only B right"]["label"] == "only b.csv"  # a head is no Markdown: it was `only b\\.csv`
     assert round(match["A: a.csv"], 1) == 66.7 and (match["only B right"], match["only A right"]) == (1, 1)
+    # Small and grey below the figure alone: a.csv by itself has another number, 40.0 %.
+    said = next(each.value for each in test.markdown if each.value.startswith("**GroupMatch: "))
+    assert "with 66.7\xa0% and 66.7\xa0% on the 3 groups that both have." in said
     assert "on the 3 groups that both have: a.csv has 5, b.csv has 3" in text(test).replace("\\", "")
 
 

@@ -1079,6 +1079,7 @@ def test_a_table_of_captions_and_a_prior_among_scores_are_told_where_they_belong
 
 
 def test_scores_given_for_tags_and_a_prior_given_for_tags_are_called_what_they_are(app, open_page):
+    """Scores were sent to the page Your data, on which they were given; what the field takes was not said."""
     logarithms = b"group,image,caption,score\na,0,0,-1\na,0,1,-2\na,1,0,-2\na,1,1,-1\n"
     prior = b"group,caption,log_prob\na,0,-1\na,1,-2\n"
     for field, name, content, said in (
@@ -1086,10 +1087,15 @@ def test_scores_given_for_tags_and_a_prior_given_for_tags_are_called_what_they_a
             "Tags",
             "x.csv",
             logarithms,
-            "looks like a score file; upload it on the page Your data, under “File of scores or embeddings”.",
+            "looks like a score file; upload tags here: a column group, and one for each tag.",
         ),
         ("Tags", "x.csv", prior, "looks like a language prior; add it under “Language prior”"),
-        ("Language prior", "x.csv", logarithms, "looks like a score file; upload it on the page Your data"),
+        (
+            "Language prior",
+            "x.csv",
+            logarithms,
+            "looks like a score file; upload a language prior here: the columns group, caption and log_prob.",
+        ),
         # One number per caption and no image: a prior whose column has another name, no scores.
         (
             "Language prior",

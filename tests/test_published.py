@@ -21,9 +21,9 @@ from core.datasets.paper_results import CITATIONS
 from core.datasets.score_files import write_scores
 from core.exchange.uploads import UploadStore
 from core.figures import _Mark, _standing_figure
-from core.papers.published import _BENCHMARKS, PublishedSet, _rows
+from core.papers.published import _BENCHMARKS, PublishedSet, _comparable, _inside, _rows
 from core.runs.store import RunStore
-from ui.published import _inside, _own_lines
+from ui.published import _own_lines
 
 PAPERS = "pages/7_Papers.py"
 
@@ -404,6 +404,25 @@ def test_an_own_row_is_one_line_whatever_the_file_calls_the_model(tmp_path):
     assert line.endswith("metrics.json") and len(line) < 150
 
 
+def test_the_command_says_the_place_of_ones_own_file_and_names_it_once(tmp_path):
+    """Its row named it as system and as source, and only the page said that it is 14th of 17."""
+    path = tmp_path / "mine.csv"
+    write_scores(path, np.tile(np.eye(2), (400, 1, 1)))
+    shown = (
+        CliRunner().invoke(command, ["published", "winoground", str(path), "--metric", "group_score"]).stdout
+    )
+    (row,) = [line for line in shown.splitlines() if line.startswith("*") and "100.00" in line]
+    assert row.count("mine.csv") == 1
+    others = len(_comparable(PublishedSet("Winoground").standing("group_score")))
+    assert (
+        f"\nmine.csv, 1st of {others + 1}: 0 of the {others} comparable published results are higher; none of the "
+        f"{others} lies inside your interval.\n" in shown
+    )
+    part = saved(tmp_path / "part.json", {**evaluated("winoground"), "n_groups": 40})
+    shown = CliRunner().invoke(command, ["published", "winoground", part, "--metric", "group_score"]).stdout
+    assert "40 groups of 400" in shown and f" of {others + 1}: " not in shown  # which has no place
+
+
 def test_sets_and_metrics_without_published_numbers_are_named(tmp_path):
     for words, says in (
         (("published", "winogrund"), "Unknown set with published numbers 'winogrund'"),
@@ -510,6 +529,21 @@ def test_a_file_that_was_uploaded_on_another_page_is_offered(app, tmp_path):
     table = systems(test)
     own = table[table["What it is"] == "yours"].iloc[0]
     assert own["Value (%)"] == "100.00 [99.08, 100.00]"
+
+
+def test_beside_a_chosen_file_the_number_of_groups_has_no_say(app, tmp_path):
+    """A red "A number of groups alone is no result" stood beside a valid file: the field still had 400."""
+    alone, path = "A number of groups alone is no result", tmp_path / "mine.csv"
+    write_scores(path, np.tile(np.eye(2), (400, 1, 1)))
+    UploadStore().add("mine.csv", path.read_bytes())
+    state = {"published_set": "Winoground", "published_metric": "group_score", "published_groups": "400"}
+    test = app(PAPERS, paper="Your own result", **state)
+    assert alone in test.error[0].value
+    fine(test.selectbox(key="published_stored").set_value("mine.csv").run())
+    assert not test.error and own_row(test)["Value (%)"] == "100.00 [99.08, 100.00]"
+    fresh = app(PAPERS, paper="Your own result", **state)
+    fine(field_of(fresh).upload("here.csv", path.read_bytes()).run())
+    assert not fresh.error and own_row(fresh)["Value (%)"] == "100.00 [99.08, 100.00]"
 
 
 def test_the_page_takes_embeddings_uploaded_here_or_before(app, tmp_path):

@@ -29,6 +29,7 @@ class Compared(NamedTuple):
     second: Evaluation
     line: str  # which groups these are, "" where they are all that is selected
     is_in_order: bool = False  # paired by their order alone, which `line` says
+    shared: str = ""  # `the 300 groups that both have`, "" where no file has more or fewer than these
 
 
 def compare_sides(selection: Selection, other: str) -> Compared | None:
@@ -49,8 +50,9 @@ def compare_sides(selection: Selection, other: str) -> Compared | None:
     narrowed = selection._replace(mask=selection.mask & kept)
     first, second = (_narrowed(selection, narrowed, entry) for entry in (selection.model, other))
     groups = counted(len(first.ids), "selected group" if selection.tags else "group")
+    shared = f"the {groups} that both have"
     have = ", ".join(f"{name.removeprefix(PREFIX)} has {size}" for name, size in sizes.items())
-    return Compared(narrowed, first, second, f"Both are measured on the {groups} that both have: {have}.")
+    return Compared(narrowed, first, second, f"Both are measured on {shared}: {have}.", shared=shared)
 
 
 def order_assumed(selection: Selection, other: str) -> str:

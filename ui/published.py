@@ -21,7 +21,7 @@ from core.datasets.paper_results import CITATIONS
 from core.exchange.layouts import _Latex, _latex_cell, text_table_latex
 from core.figures.text import escape_markdown
 from core.metrics.group_metrics import METRICS
-from core.papers.published import COLUMNS, PublishedSet
+from core.papers.published import COLUMNS, PublishedSet, _comparable, _higher_said, _places
 from core.runs.store import RunStore
 from ui.compute_queue import READING
 from ui.export import chart, export_section
@@ -257,28 +257,6 @@ def _draw(table: pd.DataFrame, marks: Mapping[str, str]) -> None:
         st.caption(escape_markdown(line))
 
 
-def _comparable(table: pd.DataFrame) -> pd.Series:
-    """The published values that one's own is compared with."""
-    return table[table["kind"].eq("published") & table["caution"].eq("")]["value"]
-
-
-def _places(table: pd.DataFrame) -> list[str]:
-    """`12th of 22` of each row of one's own that can be compared, among the comparable published results and itself; ""
-    of others."""
-    others = _comparable(table)
-    return [
-        f"{_ordinal(1 + int(others.gt(row['value']).sum()))} of {len(others) + 1}"
-        if row["kind"] == "yours" and not row["caution"]
-        else ""
-        for row in table.to_dict("records")
-    ]
-
-
-def _ordinal(number: int) -> str:
-    ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
-
-
 def _not_counted(table: pd.DataFrame, value: float, marks: Mapping[str, str]) -> str:
     """` Not counted above you: human, 3 × GPT-4V [1].`, what is higher and not compared; "" for none."""
     higher = table[table["value"].gt(value) & table["kind"].ne("yours")]
@@ -288,19 +266,6 @@ def _not_counted(table: pd.DataFrame, value: float, marks: Mapping[str, str]) ->
     )
     said = ", ".join(f"{count} × {name}" if count > 1 else name for name, count in named.items())
     return f" Not counted above you: {escape_markdown(said)}." if said else ""
-
-
-def _inside(others: pd.Series, row: Mapping[Any, Any]) -> str:
-    """`; 3 of the 16 lie inside your interval, so that it may stand anywhere from 2nd to 5th`; "" without an interval.
-    others : the values that one's own row is compared with."""
-    if row["low"] == "" or others.empty:
-        return ""
-    above, below = (int(others.gt(row[end]).sum()) for end in ("high", "low"))
-    inside = below - above
-    if not inside:
-        return f"; none of the {len(others)} lies inside your interval"
-    lie, places = "lies" if inside == 1 else "lie", f"{_ordinal(1 + above)} to {_ordinal(1 + below)}"
-    return f"; {inside} of the {len(others)} {lie} inside your interval, so that it may stand anywhere from {places}"
 
 
 class _Example(NamedTuple):
@@ -409,7 +374,6 @@ def _own_lines(table: pd.DataFrame, marks: Mapping[str, str], taken: Sequence[st
     chances = table[table["kind"].eq("chance")]["value"]
     own = table[table["kind"].eq("yours")].to_dict("records")
     for row, of in zip(own, taken or [""] * len(own), strict=True):
-        above = int(others.gt(row["value"]).sum())
         value = " ".join(filter(None, (f"{_pct(row['value'], 2)} %", PublishedSet.interval(row))))
         what = escape_markdown(f"{value} ({', '.join(filter(None, (row['system'], row['method'])))})") + of
         if row["caution"]:  # then nothing is above or below it
@@ -418,8 +382,7 @@ def _own_lines(table: pd.DataFrame, marks: Mapping[str, str], taken: Sequence[st
         place = f", {row['place']}" if row["place"] else ""
         place += _beside_chance(chances, row)
         lines.append(
-            f"**Yours{place}**: {what}; {above} of the {counted(len(others), 'comparable published result')} "
-            f"{'is' if above == 1 else 'are'} higher{_inside(others, row)}."
+            f"**Yours{place}**: {what}; {_higher_said(others, row)}."
             f"{_not_counted(table, row['value'], marks)}"
         )
     return lines
@@ -444,8 +407,6 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | N
     """Rows of the number that is typed and of the result file that is given here, and of the finished runs; a file of
     something else, or a number that cannot be, is said."""
     typed, given = st.columns([1, 1])
-    with typed:
-        rows, named = _of_number(chosen, metric)
     with given:
         file = st.file_uploader(
             "Your own result: a file of scores or embeddings, or what `crossmatch evaluate` or `recall` writes with "
@@ -460,6 +421,8 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | N
         )
         st.caption(escape_markdown(assumed))
     own = _GivenFile.uploaded(file) if file is not None else _GivenFile.stored(held) if held else None
+    with typed:
+        rows, named = _of_number(chosen, metric, beside_file=own is not None)
     if own is not None:
         found = _of_file(chosen, own, metric)
         rows += found if rows else [each.assign(**named) for each in found]
@@ -477,9 +440,12 @@ def _stored_file() -> str | None:
     return st.selectbox(label, stored, index=None, placeholder=hint, key="published_stored")
 
 
-def _of_number(chosen: PublishedSet, metric: str) -> tuple[list[pd.DataFrame], dict[str, str]]:
+def _of_number(
+    chosen: PublishedSet, metric: str, *, beside_file: bool
+) -> tuple[list[pd.DataFrame], dict[str, str]]:
     """The row of a number that is typed, which is in the address, or none of one that cannot be, which is said; and
-    what one's result is called, as far as somebody says it."""
+    what one's result is called, as far as somebody says it. beside_file : a file is chosen, which says itself of how
+    many groups it is: a number of them that was left without a value is nothing then."""
     field: dict[str, Any] = {"bind": "query-params", "max_chars": 40}
     with st.container(horizontal=True, key="published-number"):
         value = st.text_input(
@@ -501,7 +467,7 @@ def _of_number(chosen: PublishedSet, metric: str) -> tuple[list[pd.DataFrame], d
     try:
         if value.strip():
             return [chosen._typed(metric, value, groups, system, method)], named
-        if groups.strip():
+        if groups.strip() and not beside_file:
             raise InputError("A number of groups alone is no result; type your value in percent beside it.")
     except InputError as error:
         show_error(error)

@@ -547,11 +547,17 @@ def hand_tags_on(entry: str, others: list[str]) -> None:
             upload_store().put_beside(stored_upload(other), TAGS, *tags)
 
 
-_INSTEAD = {  # what was given for tags or a prior: what it looks like, and where it belongs
-    _SCORES: f"a score file; upload it on the page Your data, under “{FILE_LABEL}”",
-    _PRIOR: "a language prior; add it under “Language prior”, which scores that are log-likelihoods have",
-    _EMBEDDINGS: f"a file of embeddings; upload it on the page Your data, under “{FILE_LABEL}”",
+_INSTEAD = {  # what was given for tags or a prior: what it looks like
+    _SCORES: "a score file",
+    _EMBEDDINGS: "a file of embeddings",
 }
+_TAKEN_HERE = {  # what the field takes, which is what whoever gave it something else has to bring
+    TAGS: "upload tags here: a column group, and one for each tag",
+    PRIOR: "upload a language prior here: the columns group, caption and log_prob",
+}
+_PRIOR_FOR_TAGS = (
+    "a language prior; add it under “Language prior”, which scores that are log-likelihoods have"
+)
 
 
 def _check_beside(entry: str, what: str, name: str, content: bytes) -> None:
@@ -564,11 +570,13 @@ def _check_beside(entry: str, what: str, name: str, content: bytes) -> None:
             _prior(entry, evaluation, name, content)
     except InputError:
         kind = _kind_of_file(name, content)
-        if kind not in _INSTEAD or (what, kind) == (PRIOR, _PRIOR):
+        if (what, kind) == (TAGS, _PRIOR):
+            raise InputError(f"{name} looks like {_PRIOR_FOR_TAGS}.") from None
+        if kind not in _INSTEAD:
             raise
         if what == PRIOR and kind == _SCORES and _has_a_row_per_caption(name, content):
             raise  # which says how its column has to be called
-        raise InputError(f"{name} looks like {_INSTEAD[kind]}.") from None
+        raise InputError(f"{name} looks like {_INSTEAD[kind]}; {_TAKEN_HERE[what]}.") from None
 
 
 def _has_a_row_per_caption(name: str, content: bytes) -> bool:

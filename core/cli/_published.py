@@ -14,7 +14,7 @@ from core.cli import options
 from core.cli._evaluation import read_score_file
 from core.cli._files import _is_embeddings
 from core.cli._output import print_note, show_json
-from core.papers.published import PublishedSet
+from core.papers.published import PublishedSet, _comparable, _higher_said, _places
 from core.runs.store import RunStore
 
 
@@ -59,9 +59,14 @@ def published(
     for row in table.to_dict("records"):
         mark = "*" if row["kind"] == "yours" else " "
         caution = f"; not comparable: {row['caution']}" if row["caution"] else ""
-        what = ", ".join(filter(None, (row["system"], row["method"], row["note"], row["source"])))
+        named = (row["system"], row["method"], row["note"], row["source"])
+        what = ", ".join(dict.fromkeys(filter(None, named)))  # a file of scores is system and source
         value = " ".join(filter(None, (f"{_pct(row['value'], 2):>7}", chosen.interval(row))))
         print(f"{mark}{value}  {what}{caution}")
+    others = _comparable(table)
+    for place, row in zip(_places(table), table.to_dict("records"), strict=True):
+        if place:
+            print(f"{row['system']}, {place}: {_higher_said(others, row)}.")
     print_note(
         f"{'* yours. ' if given else ''}No source gives an interval; preprocessing and versions of a set may differ."
     )

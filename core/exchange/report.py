@@ -614,9 +614,10 @@ def _chosen_groups(found: Evaluation, count: int) -> list[tuple[str, int]]:
 
 def _examples(section: ReportSection, count: int, pictures: bool | None) -> str:
     shown = section.benchmark.startswith(("scenes/", "mine/")) if pictures is None else pictures
-    blocks = []
+    blocks, longest = [], 0
     for why, index in _chosen_groups(section.evaluation, count):
         group, data = section.groups[index], section.evaluation.group(index)
+        longest = max(longest, *(len(cell.score) for row in group_html.matrix_cells(data) for cell in row))
         drawn = _in_pictures(group, data) if shown and not _is_of_rows(group) else _in_numbers(group, data)
         blocks.append(
             f"<article><h4>{escape(group.id)}: {escape(why)}</h4>{drawn}<details><summary>Verdicts</summary>"
@@ -630,8 +631,13 @@ def _examples(section: ReportSection, count: int, pictures: bool | None) -> str:
     side_by_side = any(
         "cm-scroll" in block for block in blocks
     )  # matrices are small, pictures take the whole width
+    column = 3.75 + 0.6 * max(
+        longest, 5
+    )  # rem: a score and its signs, or the head of a column; else they are cut
     width = (
-        f' class="cm-groups" style="--width:{6 + 6.5 * section.groups.shape[1]}rem"' if side_by_side else ""
+        f' class="cm-groups" style="--width:{6 + column * section.groups.shape[1]:g}rem"'
+        if side_by_side
+        else ""
     )
     return f"<h3>Notable groups</h3>{note}<div{width}>{''.join(blocks)}</div>" if blocks else ""
 

@@ -505,6 +505,49 @@ def _own_cautions(record: Mapping[str, Any], benchmark: str) -> list[str]:
     return said
 
 
+def _comparable(table: pd.DataFrame) -> pd.Series:
+    """The published values that one's own is compared with."""
+    return table[table["kind"].eq("published") & table["caution"].eq("")]["value"]
+
+
+def _places(table: pd.DataFrame) -> list[str]:
+    """`12th of 22` of each row of one's own that can be compared, among the comparable published results and itself; ""
+    of others."""
+    others = _comparable(table)
+    return [
+        f"{_ordinal(1 + int(others.gt(row['value']).sum()))} of {len(others) + 1}"
+        if row["kind"] == "yours" and not row["caution"]
+        else ""
+        for row in table.to_dict("records")
+    ]
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def _higher_said(others: pd.Series, row: Mapping[Any, Any]) -> str:
+    """`13 of the 16 comparable published results are higher`, and where one's own may stand. others : as of
+    `_inside`."""
+    above = int(others.gt(row["value"]).sum())
+    results = counted(len(others), "comparable published result")
+    return f"{above} of the {results} {'is' if above == 1 else 'are'} higher{_inside(others, row)}"
+
+
+def _inside(others: pd.Series, row: Mapping[Any, Any]) -> str:
+    """`; 3 of the 16 lie inside your interval, so that it may stand anywhere from 2nd to 5th`; "" without an interval.
+    others : the values that one's own row is compared with."""
+    if row["low"] == "" or others.empty:
+        return ""
+    above, below = (int(others.gt(row[end]).sum()) for end in ("high", "low"))
+    inside = below - above
+    if not inside:
+        return f"; none of the {len(others)} lies inside your interval"
+    lie, places = "lies" if inside == 1 else "lie", f"{_ordinal(1 + above)} to {_ordinal(1 + below)}"
+    return f"; {inside} of the {len(others)} {lie} inside your interval, so that it may stand anywhere from {places}"
+
+
 def _is_adapted(config: dict[str, Any]) -> bool:
     """Whether a run began with the model that another run had adapted."""
     return ":run/" in f":{config.get('model', '')}"
