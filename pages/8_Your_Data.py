@@ -268,7 +268,7 @@ def scores() -> None:
     """A field for a file, then what was found in it; what files hold stands open until there is one."""
     left, right = st.columns([3, 2])
     with left:
-        new, wrong, older, in_field = new_uploads("scores_upload")
+        new, wrong, older, in_field, aside = new_uploads("scores_upload")
         entries = upload_names()
         stored_before(in_field)
         told = st.container()
@@ -296,7 +296,12 @@ def scores() -> None:
         left_out = [each for each in (*older, *wrong) if not misplaced.offer_beside(each[0], entry)]
         if left_out:
             not_stored(left_out, entry)
+        for file, error in aside:
+            st.caption(f"**Not stored**: {misplaced.why_not_stored(file, error, entry)}")
         below = st.empty()
+    newest_failed = any(each in left_out for each in wrong)
+    if newest_failed:  # what whoever brought it goes on with; of older ones it pushed the result out of sight
+        ways_on(left_out)
     together = [each for each in st.session_state.get("stored_together", []) if each in entries]
     if len(together) == 2 and entry in together:
         first, second = (each.removeprefix(PREFIX) for each in together)
@@ -306,7 +311,9 @@ def scores() -> None:
         )  # fmt: skip
     selected_elsewhere(entry)
     file_section(entry, shape)
-    if left_out and ways_on(left_out):
+    heading = st.empty()
+    if left_out and not newest_failed and ways_on(left_out):
+        heading.subheader(NOT_STORED, anchor=anchor(NOT_STORED))
         below.caption(f"[What to do about files that are not stored ↓](#{anchor(NOT_STORED)})")
     with st.expander("File formats and examples"):
         what_files_hold()
@@ -402,15 +409,15 @@ _BESIDE_SAID = {TAGS: "tags, added to {}", PRIOR: "a language prior, added to {}
 
 def not_stored(left_out: list[tuple[Any, InputError]], entry: str) -> None:
     """A sentence for each file that was refused where another one is shown, right below the field: what is wrong with
-    it. The newest first; their forms and tables stand below the result, which they pushed out of sight."""
+    it. The newest first; their forms and tables follow (`ways_on`)."""
     lines = dict.fromkeys(misplaced.why_not_stored(file, error, entry) for file, error in reversed(left_out))
     st.error("  \n".join(f"**Not stored**: {line}" for line in lines), icon=":material/error:")
 
 
 def ways_on(left_out: list[tuple[Any, InputError]]) -> bool:
-    """Below the result what is to be done about these files beside their sentences: where each belongs, a form for its
-    columns, all mistakes of the newest; whether there is anything."""
-    heading, shown = st.empty(), False
+    """What is to be done about these files beside their sentences: where each belongs, a form for its columns, all
+    mistakes of the newest; whether there is anything."""
+    shown = False
     for place, (file, error) in enumerate(reversed(left_out)):
         if misplaced.is_not_read(file):
             continue
@@ -419,8 +426,6 @@ def ways_on(left_out: list[tuple[Any, InputError]]) -> bool:
         elif place == 0 and misplaced.has_several_mistakes(file):
             misplaced.show_mistakes(error, file.name, file.getvalue(), "Nothing of it is stored: mend")
             shown = True
-    if shown:
-        heading.subheader(NOT_STORED, anchor=anchor(NOT_STORED))
     return shown
 
 

@@ -1330,19 +1330,36 @@ def test_a_refused_file_is_named_until_one_of_its_name_is_stored(app):
     assert not said_of(test) and test.session_state["set"] == "upload/b.csv"
 
 
-def test_a_refused_file_is_named_no_more_once_another_is_chosen_or_uploaded(app):
-    """It stood above the result of every file that somebody looked at later."""
+def test_a_refused_file_is_named_aside_once_another_is_chosen_or_uploaded(app):
+    """Its red box stood above the result of every file that somebody looked at later; without it, a refused and an
+    accepted file looked the same in the field."""
+
+    def aside(test):
+        told = (each.value.replace("\\", "") for each in test.caption)
+        return [each.split()[2] for each in told if each.startswith("**Not stored**: ")]
+
+    def uploaded_too(test, name, content):
+        field = test.file_uploader(key="scores_upload")
+        before = test.session_state["scores_upload"]
+        field._files = [(file.file_id, file.name, file.getvalue(), file.type) for file in before]
+        return field.upload(name, content, "text/csv").run()
+
     bad = "\n".join([*score_rows()[:-1], "b,1,1,x"]).encode()
     test = several(app, good__csv=score_rows(), first__csv=LOGARITHMS, bad__csv=bad.decode().split("\n"))
     assert test.error[0].value.startswith("**Not stored**: bad")
     chosen = fine(test.selectbox(key="set").set_value("upload/first.csv").run())
     assert not chosen.error and "first.csv: 2 groups" in text(chosen).replace("\\", "")
-    again = chosen.file_uploader(key="scores_upload").upload("worse.csv", bad).run()
+    assert aside(chosen) == ["bad.csv:"]
+    again = uploaded_too(chosen, "worse.csv", bad)
     (told,) = again.error[:1]
     assert "worse" in told.value and "bad.csv" not in told.value.replace("\\", "")
+    assert aside(again) == ["bad.csv:"]
     other = "\n".join(score_rows(lambda i, j: f"{3 + (i != j)}")).encode()
-    gone = again.file_uploader(key="scores_upload").upload("other.csv", other).run()
+    gone = uploaded_too(again, "other.csv", other)
     assert not gone.error and gone.session_state["set"] == "upload/other.csv"
+    assert aside(gone) == ["bad.csv:", "worse.csv:"]
+    mended = fine(uploaded_too(gone, "worse.csv", other))
+    assert aside(mended) == ["bad.csv:"]
 
 
 def test_a_file_with_the_ids_of_a_built_in_set_opens_beside_it_by_one_button(app):
@@ -1387,8 +1404,11 @@ def test_why_files_are_refused_stands_in_one_box_below_the_field_and_what_to_do_
     assert shown.index(test.error[0]) < shown.index(test.subheader[-1])
 
 
-def test_a_refused_second_file_is_a_line_below_the_field_and_the_result_stays_where_it_was(app):
-    """A form, or a table of mistakes, stood between the field and the result, which was out of sight."""
+def test_a_refused_second_file_is_a_line_below_the_field_with_its_form_or_mistakes_until_another_is_chosen(
+    app,
+):
+    """Whoever brings a file goes on with it: its form, or its mistakes, stood two screens down, below a result that was
+    seen before. Once another is chosen, the result comes first again."""
     wrong = score_rows()[:-2] + ["b,1,0,x", "b,1,1,y"]
     for name, rows, told in (
         ("names.csv", score_rows(header="group,image,caption,scor"), "scor is probably score, misspelt."),
@@ -1403,11 +1423,10 @@ def test_a_refused_second_file_is_a_line_below_the_field_and_the_result_stays_wh
         line = above.value.replace("\\", "")
         assert line.startswith(f"**Not stored**: {name}") and told in line
         (result,) = [each for each in test.subheader if "good" in each.value]
-        after = shown[shown.index(result) :]
-        assert shown.index(above) < shown.index(result)
-        (heading,) = [each for each in test.subheader if each.value == "Files that are not stored"]
-        assert shown.index(heading) > shown.index(result)
-        assert [each for each in after if each in [*test.info, *test.error[1:]]]  # the form, or the list
+        before = shown[: shown.index(result)]
+        ways = [each for each in before if each in [*test.info, *test.error[1:]]]  # the form, or the list
+        assert ways and shown.index(above) < shown.index(ways[0])
+        assert not [each for each in test.subheader if each.value == "Files that are not stored"]
 
 
 LOGARITHMS = score_rows(lambda i, j: f"{-1 - (i != j)}.5")

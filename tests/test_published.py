@@ -531,17 +531,17 @@ def test_a_file_that_was_uploaded_on_another_page_is_offered(app, tmp_path):
     assert own["Value (%)"] == "100.00 [99.08, 100.00]"
 
 
-def test_beside_a_chosen_file_the_number_of_groups_has_no_say(app, tmp_path):
+def test_beside_a_chosen_file_the_number_of_groups_has_no_say(open_page, tmp_path):
     """A red "A number of groups alone is no result" stood beside a valid file: the field still had 400."""
     alone, path = "A number of groups alone is no result", tmp_path / "mine.csv"
     write_scores(path, np.tile(np.eye(2), (400, 1, 1)))
     UploadStore().add("mine.csv", path.read_bytes())
     state = {"published_set": "Winoground", "published_metric": "group_score", "published_groups": "400"}
-    test = app(PAPERS, paper="Your own result", **state)
+    test = open_page(PAPERS, paper="Your own result", **state)
     assert alone in test.error[0].value
     fine(test.selectbox(key="published_stored").set_value("mine.csv").run())
     assert not test.error and own_row(test)["Value (%)"] == "100.00 [99.08, 100.00]"
-    fresh = app(PAPERS, paper="Your own result", **state)
+    fresh = open_page(PAPERS, paper="Your own result", **state)
     fine(field_of(fresh).upload("here.csv", path.read_bytes()).run())
     assert not fresh.error and own_row(fresh)["Value (%)"] == "100.00 [99.08, 100.00]"
 

@@ -51,8 +51,8 @@ def compare_sides(selection: Selection, other: str) -> Compared | None:
     first, second = (_narrowed(selection, narrowed, entry) for entry in (selection.model, other))
     groups = counted(len(first.ids), "selected group" if selection.tags else "group")
     shared = f"the {groups} that both have"
-    have = ", ".join(f"{name.removeprefix(PREFIX)} has {size}" for name, size in sizes.items())
-    return Compared(narrowed, first, second, f"Both are measured on {shared}: {have}.", shared=shared)
+    have = [f"{name.removeprefix(PREFIX)} has {counted(size, 'group')}" for name, size in sizes.items()]
+    return Compared(narrowed, first, second, f"{', '.join(have)}.", shared=shared)
 
 
 def order_assumed(selection: Selection, other: str) -> str:

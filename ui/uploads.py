@@ -119,12 +119,15 @@ class NewUploads(NamedTuple):
     refused: list[tuple[Any, InputError]]  # files that cannot be read, which are not stored
     older: list[tuple[Any, InputError]]  # such files that one which could be stored came after
     stored: set[str]  # the names under which its files are stored
+    aside: list[
+        tuple[Any, InputError]
+    ]  # such files that the visitor has gone on from, and that it still shows
 
 
 def new_uploads(key: str) -> NewUploads:
     """A field for several files, of which those that can be read are stored. One that cannot is named until it is taken
-    out of the field, one of its name that follows it there is stored (the same without its mistakes), or the visitor
-    goes on to another file. Tags and priors of those that have just been stored are put beside them."""
+    out of the field, or one of its name that follows it there is stored (the same without its mistakes); once the
+    visitor goes on to another file, aside. Tags and priors of those that have just been stored are put beside them."""
     files = st.file_uploader(
         FILE_LABEL,
         [*FILES, "zip"],
@@ -156,10 +159,10 @@ def new_uploads(key: str) -> NewUploads:
             f.file_id for f, _ in older + wrong if f.file_id in seen and not what_beside(f.name, f.getvalue())
         )
     st.session_state[_REFUSED] = {f.file_id for f, _ in older + wrong}
+    aside = [each for each in older + wrong if each[0].file_id in _put_aside()]
     older, wrong = ([each for each in part if each[0].file_id not in _put_aside()] for part in (older, wrong))
-    return NewUploads(
-        entries, wrong, older, {stored[file.file_id] for file in files if file.file_id in stored}
-    )
+    here = {stored[file.file_id] for file in files if file.file_id in stored}
+    return NewUploads(entries, wrong, older, here, aside)
 
 
 def what_beside(name: str, content: bytes) -> str:
@@ -224,13 +227,13 @@ _REFUSED = "refused_uploads"  # of the session: the files in that field that cou
 
 
 def _put_aside() -> set[str]:
-    """Those of them that are named no more, though they are still in the field."""
+    """Those of them that are named aside alone, as they are still in the field."""
     return st.session_state.setdefault("refused_uploads_aside", set())
 
 
 def put_refused_aside() -> None:
-    """Whoever has chosen another file is told no more about those that could not be read, or came together (from a
-    callback)."""
+    """Whoever has chosen another file is told aside alone of those that could not be read, no more of those that
+    came together (from a callback)."""
     st.session_state.pop(_TAKEN, None)
     _put_aside().update(st.session_state.get(_REFUSED, set()))
 
