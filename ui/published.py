@@ -407,6 +407,9 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | N
     """Rows of the number that is typed and of the result file that is given here, and of the finished runs; a file of
     something else, or a number that cannot be, is said."""
     typed, given = st.columns([1, 1])
+    is_file = any(st.session_state.get(key) for key in ("published_own", "published_stored"))
+    with typed:
+        rows, named = _of_number(chosen, metric, beside_file=is_file)
     with given:
         file = st.file_uploader(
             "Your own result: a file of scores or embeddings, or what `crossmatch evaluate` or `recall` writes with "
@@ -421,8 +424,6 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | N
         )
         st.caption(escape_markdown(assumed))
     own = _GivenFile.uploaded(file) if file is not None else _GivenFile.stored(held) if held else None
-    with typed:
-        rows, named = _of_number(chosen, metric, beside_file=own is not None)
     if own is not None:
         found = _of_file(chosen, own, metric)
         rows += found if rows else [each.assign(**named) for each in found]
