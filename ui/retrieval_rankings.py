@@ -89,7 +89,9 @@ def before_and_after(measured: pd.DataFrame) -> Notes | None:
         return None
     found = part.load_set(BUILTIN, rankings.images)
     query, name = _fields(rankings, found)
-    over_all = st.container(key="over-all-queries")  # above: of a query that got worse the headline seemed untrue
+    over_all = st.container(
+        key="over-all-queries"
+    )  # above: of a query that got worse the headline seemed untrue
     try:
         _side_by_side(rankings, found, query, name)
     except InputError as error:  # the table of all strategies stays
