@@ -210,7 +210,7 @@ def runnable(name: str, way: Any) -> None:
     """A table of runs: what it says, what can be done now, its figure, its numbers beside yours, every line with its
     next step. way : the place for the way down to them."""
     whole, folds = st.container(key="paper-table"), st.container()
-    tail = st.container(horizontal=True)  # the setting stands below, beside Export
+    tail = st.container(horizontal=True, key="paper-tail")  # the setting stands below, beside Export
     seeds, wrong = 1, list[str]()
     if any(line.job is not None and line.seeds is None for line in papers.lines(name)):
         with tail.popover("Seeds per measurement", width="content"), ui.checked_numbers(whole) as wrong:
