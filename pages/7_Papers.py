@@ -44,7 +44,10 @@ TERMS = {  # what the sentences on each paper's tables take for known
     "Cola": "mAP: how near the top the pictures asked for rank.",
 }
 HERE_NOTE = "“here”: small built-in models on built-in sets, trained on rendered scenes only."
-MEMORISED_NOTE = "“If memorised”: after learning random matchings by heart."  # a line of a phone
+MEMORISED_NOTE = (
+    "“If memorised”: after learning random matchings by heart. Small: 95 % intervals; those before are over groups, "
+    "and a little wider by caption, as on Matching."
+)
 HELD_OUT_GAIN = "held-out α gain"  # begins the head of that column
 YOURS = "Your own result"  # among those of one set; the other choices are of a paper's tables
 NOTE = "The numbers are the papers' own, as printed; assets/papers/results.csv lists each with its table."

@@ -73,7 +73,7 @@ from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup, seed_of, summary
 from ui import runs as shared
 from ui.export import csv_button, pair_name
-from ui.formatting import anchor, true_minus
+from ui.formatting import anchor, rounding_note, true_minus
 from ui.gains import MAP, gain_text, gains
 from ui.metric_cards import table_or_cards
 from ui.run_names import COLA, SHIPS, called, cut_within, given_name, kind_of_run
@@ -1292,7 +1292,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         st.markdown("  \n".join([*lines, differing]))
         with behind(pair, metric, store):
             means(both, pair, metric, store)
-    every_metric(pair.table, pair._table_note)
+    every_metric(pair.table, f"{pair._table_note} {off_by_rounding(pair)}".strip())
     names = [shared.whole_label(sweep) for sweep in (first, second)]
     tables = {"All metrics of both (CSV)": _with_origin(pair.frame, names, pair.n_groups)}
     tables[f"Both curves{on} (CSV)"] = curve_table(data, shown)
@@ -1470,6 +1470,14 @@ def ends_now(sweep: SeedGroup, store: RunStore) -> _Ends:
     """What a run has come to so far."""
     steps = [store.steps(run.id) for run in sweep.runs]
     return _ends_of(sweep, steps, estimates_over_seeds(sweep.runs, steps))
+
+
+def off_by_rounding(pair: _Pair) -> str:
+    """That differences are of the unrounded values, where one of the table is not that of its printed ends."""
+    if not pair.ends:
+        return ""
+    a, b = (each.metrics for each in pair.ends)
+    return rounding_note((a[name].value, b[name].value) for name in a if name in b)
 
 
 def every_metric(said: pd.DataFrame, note: str) -> None:

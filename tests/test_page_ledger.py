@@ -178,4 +178,6 @@ def test_parts_that_do_not_add_up_as_printed_say_so_and_a_loss_is_no_gain():
 
     gained, lost = record(44.1667, 11.8333, 66.6667, 83.3333), record(40.0, 10.0, 60.0, 52.5)
     assert "do not add up" in _sums_note(gained) and _sums_note(lost) == ""
+    # 10.7 + 44.2 + 11.8 + 8.3 is 75.0, as printed.
+    assert _sums_note(record(44.1667, 11.8333, 66.6667, 75.0)) == ""
     assert gain_title(gained) == TITLE and "gain" not in gain_title(lost)

@@ -81,7 +81,7 @@ def _measure(run: Run) -> None:
     place = st.empty()
     if place.button("Measure it now", icon=":material/balance:", key=f"cost-{run.id}", help=_MEASURES):
         with show_errors():
-            run_table(run.id, progress=progress_bar(place, "Measuring"))
+            run_table(run.id, progress=progress_bar(place, "Stay on this page. Measuring"))
             st.rerun()
 
 

@@ -215,7 +215,7 @@ def _matrices(group: Group, scores: Mapping[str, GroupData], metrics: Sequence[s
     for name, data in scores.items():
         head = f"<b>{escape(name)}</b>" if len(scores) > 1 else ""
         title = escape(f"Scores of {group.id} by {name}: images down, captions across")
-        matrix = group_html.matrix_html(data.beside(scores.values()), title)
+        matrix = group_html.matrix_html(data.beside(scores.values(), exact=len(scores) == 1), title)
         marks = [(data.kinds[metric], METRICS[metric].label) for metric in metrics]
         said = group_html.card_html([], [], marks) if marks else ""
         lines = _lines(data) if metrics else ""

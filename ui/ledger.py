@@ -19,7 +19,7 @@ from core import figures
 from core.base.errors import InputError
 from core.base.paths import assets
 from core.base.public_mode import is_public
-from core.base.text import _pct, _signed, _signed_range, counted
+from core.base.text import _half_up, _pct, _signed, _signed_range, counted
 from core.exchange.example import _controls_config, _import_controls, _shipped_with, example_run
 from core.figures.text import escape_markdown, metric_line
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
@@ -34,7 +34,6 @@ from ui.formatting import (
     anchor,
     exact_differences_once,
     interval_to_quote,
-    rounding_note,
     true_minus,
     unbroken,
 )
@@ -380,10 +379,10 @@ def _sums_note(record: Mapping[str, Any]) -> str:
     rows = {row["name"]: row for row in record["rows"]}
     if not all(name in rows for name in _MAIN_PARTS):
         return ""
-    frozen, adapted = (rows["training"][side]["value"] for side in ("before", "after"))
-    guessed = frozen - rows["bijections"]["difference"]
-    steps = [(guessed - rows["metric"]["difference"], guessed), (guessed, frozen), (frozen, adapted)]
-    return " The parts are rounded: as printed they do not add up exactly." if rounding_note(steps) else ""
+    parts, end = [rows[name]["difference"] for name in _MAIN_PARTS], rows["training"]["after"]["value"]
+    printed = sum(map(_half_up, [end - sum(parts), *parts]))
+    off = _half_up(printed) != _half_up(end)
+    return " The parts are rounded: as printed they do not add up exactly." if off else ""
 
 
 _MAIN_PARTS = ("metric", "bijections", "training")  # of training the others are parts

@@ -39,9 +39,11 @@ def of_all() -> str:
         return ""
     rises, falls, measured = _rise_and_fall()
     of, up, down = _clear_ones()
+    shifted = int((_table()["shift"] != "none").sum())
     return (
-        f"**It does not always help:** GroupMatch rose in {rises} of {measured} measurements and fell in {falls}, "
-        f"however little ([clear changes alone: {up} up, {down} down, of {of}]({TO_COUNTED}))."
+        f"**It does not always help:** of {measured} measurements, {shifted} with shifted pictures, GroupMatch rose in "
+        f"{rises} and fell in {falls}, however little. [Clear changes, of {of} with pictures as they are: {up} up, "
+        f"{down} down]({TO_COUNTED})."
     )
 
 

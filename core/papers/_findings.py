@@ -196,13 +196,14 @@ def _by_length(agrees: bool) -> _Finding:
     found = of_part["all"]
     if not found:
         return _NOTHING
-    _, before, chance, _ = next(iter(found.values()))
+    _, before, chance, *_ = next(iter(found.values()))
     own = [each[-1] for standings in of_part.values() for each in standings.values()]
     highest = " and ".join(filter(None, (_where_own(part, standings) for part, standings in of_part.items())))
-    others = [_OF_QUERIES[p] for p, each in of_part.items() if each and not any(s[-1] for s in each.values())]
+    others = [(p, each) for p, each in of_part.items() if each and not any(s[-1] for s in each.values())]
     who = " or ".join(sorted({name for name in own if name}))  # of the paper's own
     in_part = f"a multimodal strategy ({who}) is highest {highest}"
-    in_part += f". {_capital(' and '.join(others))} none is" if others else ""
+    # “None is” left out that the paper does not have what is.
+    in_part += "".join(f". {_capital(_OF_QUERIES[part])} {_highest(each)}" for part, each in others)
     verdict = _agrees(sum(map(bool, own)), len(own), in_part) if agrees else ""
     where = "" if agrees else "on the built-in world "
     # Below a paper's table, whose figure is of them.
@@ -219,13 +220,23 @@ def _by_length(agrees: bool) -> _Finding:
 _OF_QUERIES = {"all": "on all queries", "unseen": "on unseen combinations"}
 
 
-def _standings(part: str) -> dict[int, tuple[str, float, float, str]]:
+def _highest(standings: Mapping[int, _Standing]) -> str:
+    """`Token map is, which the paper does not have`: which strategy is highest where none of the paper's two is."""
+    names = list(dict.fromkeys(best for *_, best, _ in standings.values()))
+    theirs = {s.label for s in STRATEGIES.values()} - {STRATEGIES["token-map"].label}
+    return f"{' or '.join(names)} is{'' if theirs & {*names} else ', which the paper does not have'}"
+
+
+_Standing = tuple[str, float, float, str, str]
+
+
+def _standings(part: str) -> dict[int, _Standing]:
     """`_standing` of these queries by number of epochs, as far as results ship."""
     told = {o["epochs"]: _standing(number, o["epochs"], part) for number, o in enumerate(_cola.LENGTHS)}
     return {epochs: each for epochs, each in told.items() if each}
 
 
-def _where_own(part: str, standings: Mapping[int, tuple[str, float, float, str]]) -> str:
+def _where_own(part: str, standings: Mapping[int, _Standing]) -> str:
     """`on all queries after 64 epochs but not after 16`; "" where another one is highest always."""
     of = _OF_QUERIES[part]
     own, other = (
@@ -237,9 +248,10 @@ def _where_own(part: str, standings: Mapping[int, tuple[str, float, float, str]]
     return f"{of} after {own} epochs but not after {other}"
 
 
-def _standing(length: int, epochs: int, part: str) -> tuple[str, float, float, str] | None:
+def _standing(length: int, epochs: int, part: str) -> _Standing | None:
     """After so many epochs, in a sentence: the best strategy, and the paper's own two where they are not that one. Also
-    the number before, the chance level, and the best one if it is the paper's, else ""; None where no results ship."""
+    the number before, the chance level, the best one, and that one again if it is of the paper's two, else ""; None
+    where no results ship."""
     found: dict[str, tuple[float, tuple[float, float]]] = {}
     chance = 0.0
     for line in _cola.protocol_lines(((COLA_MAP, part),), length):
@@ -259,7 +271,7 @@ def _standing(length: int, epochs: int, part: str) -> tuple[str, float, float, s
     own = [s.label for s in STRATEGIES.values() if s.joint and s.label != best and s.label in found]
     others = "".join(f", {name} {_pct(found[name][0])} %" for name in own)
     of_paper = any(s.joint and s.label == best for s in STRATEGIES.values())
-    return f"{first}{others}.", before[0], chance, best if of_paper else ""
+    return f"{first}{others}.", before[0], chance, best, best if of_paper else ""
 
 
 def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
