@@ -99,7 +99,7 @@ def next_steps(selection: dict[str, object]) -> None:
             "pages/4_Test-Time_Matching.py",
             {**state, "run": None},
             ":material/trending_up:",
-            "Test-time matching: about a minute in which the model learns from its own matchings, without any answer.",
+            "Test-time matching: a few minutes in which the model learns from its own matchings, without any answer.",
         ),
         (
             "Use your own data",

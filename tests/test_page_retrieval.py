@@ -566,6 +566,13 @@ def test_a_query_that_training_leaves_as_it_was_leads_to_the_one_that_changes_mo
         assert "changes most" not in text(test)
 
 
+def test_a_query_that_training_makes_worse_is_said_to_be_against_the_trend(app):
+    """The headline said 38.7 → 51.7, and the pictures of the query fell from 8 of 8 to 4 without a word."""
+    told = text(app(PAGE, view="What training changes", changed_query="a metal block", changed_by="MM-Pred"))
+    assert "Against the trend:** of this query fewer are right after training, 4 instead of 8." in told
+    assert "Against the trend" not in text(app(PAGE, view="What training changes"))
+
+
 def test_map_is_explained_where_the_view_first_has_it(app):
     """“mAP 38.7 → 51.7 %” stood there alone; what it means was folded two screens below."""
     test = app(PAGE, view="What training changes")

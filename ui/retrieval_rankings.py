@@ -279,11 +279,16 @@ def _side_by_side(rankings: Rankings, found: RetrievalSubset, query: str, name: 
 
 def _same_count(rankings: Rankings, found: RetrievalSubset, name: str, rights: Sequence[int]) -> None:
     """Of a query that has as many right pictures after training as before: that it has, and the query of the set whose
-    first pictures change most. rights : of this query, before and after."""
+    first pictures change most; of one that has fewer, that this is against the trend. rights : of this query, before
+    and after."""
     before, after = rights
+    was, now = (rankings.right(found, which) for which in (BEFORE, name))
+    if after < before and now.mean() > was.mean():
+        st.markdown(
+            f"**Against the trend:** of this query fewer are right after training, {after} instead of {before}."
+        )
     if before != after:
         return
-    was, now = (rankings.right(found, which) for which in (BEFORE, name))
     most, shown = int(np.abs(now - was).argmax()), rankings.first[BEFORE].shape[1]
     query = found.queries[most]
     same = f"After {retrieval.label(name)} {before} of the first {shown} are right, as before."

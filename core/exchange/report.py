@@ -164,8 +164,8 @@ def report_html(
     if concluded:
         concluded += [_true_minus(left_open)] * bool(left_open)
         numbers["conclusions"] = concluded
-    said = _with_raised_powers("<br>".join(map(escape, concluded)))
-    told = f"<p>{said}</p>{told}" if concluded else told
+    first = _with_raised_powers("<br>".join(map(escape, concluded)))
+    told = f"<p>{first}</p>{told}" if concluded else told
     head = f"{told}{_curves(curves or {})}{SeedResult.html(seeds)}{_overview(sections)}{_difference_table(pairs)}"
     return report_page(title or _title(sections, pairs), f"{head}{body}{_how_to_read()}", numbers)
 
