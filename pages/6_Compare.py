@@ -396,7 +396,7 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
         if len(table) > 1
         else "; one"
     )
-    shares = [METRICS[name].label for name in Metric.same(a.metrics) if METRICS[name].share]
+    shares = [METRICS[name].label for name in compared if METRICS[name].share]
     of = f"Percent of groups; {shares[0]}: of images." if shares else "Percent of groups."
     counted_so = paired._counted_said(compared, "that one")
     only = f" “Only”: groups, {counted_so}." if counted_so else ""

@@ -820,6 +820,37 @@ def test_export_of_two_files_names_them_and_no_benchmark(app, tmp_path, exported
     assert "b.csv on a.csv" not in report
 
 
+def stored(kind, name, tagged=False):
+    """A stored file of 12 groups, of embeddings or of scores; with a table of tags beside it where it is tagged."""
+    rng, store, data = np.random.default_rng(len(name)), UploadStore(), io.BytesIO()
+    if kind == "embeddings":
+        np.savez(data, img=rng.normal(size=(24, 4)), cap=rng.normal(size=(24, 4)))
+    else:
+        np.savez(data, scores=rng.normal(size=(12, 2, 2)), truth=np.tile([0, 1], (12, 1)))
+    upload = store.add(name, data.getvalue(), "2x2" if kind == "embeddings" else "")
+    if tagged:
+        rows = "\n".join(["group,kind", *(f"{i},{'ab'[i % 2]}" for i in range(12))])
+        store.put_beside(upload, "tags", "tags.csv", rows.encode())
+    return f"upload/{upload.name}"
+
+
+@pytest.mark.parametrize("tagged", [False, True])
+@pytest.mark.parametrize("first", ["embeddings", "scores"])
+@pytest.mark.parametrize("second", ["embeddings", "scores"])
+def test_embeddings_and_scores_are_compared_in_both_orders_with_and_without_tags(
+    app, exported, first, second, tagged
+):
+    """The first file's metrics of all pairs together, which no table of groups has, ended the page in an error."""
+    a, b = stored(first, "a.npz", tagged), stored(second, "second.npz", tagged)
+    more = {"tag": "kind: a"} if tagged else {}
+    test = app(COMPARE, set=a, other=b, **more)
+    table = test.dataframe[0].value.set_index("metric")
+    assert "GroupMatch" in table.index and "internal error" not in text(test)
+    files = exported[-1]
+    assert "second.npz" in files["report"]().decode() and files["latex"]()
+    assert len(files["of"][1]()) == len(table)
+
+
 def test_a_comparison_of_models_has_no_shape_of_a_file_that_was_selected_before(app, exported):
     """The command had `--shape 2x2`, which it refuses for such a set; the link had it, too."""
     rows = np.random.default_rng(0).normal(size=(10, 4))
