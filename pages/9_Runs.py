@@ -861,9 +861,11 @@ def tick_second(first: str) -> None:
 
 
 def before_and_after(runs: Sequence[Run], store: RunStore) -> None:
-    """The page Compare with the model before and after a run, group by group."""
+    """The page Compare with the model before and after a run, group by group; nothing for a run on embeddings, whose
+    model scores the rows of its file alone."""
     (run, *more), config = runs, runs[0].config
     compared = run.kind in ("ttm", "simplematch") and run.status == "finished" and not more
+    compared = compared and not config.get("embeddings")
     if not compared or "benchmark" not in config or not (store.folder(run.id) / "model").is_dir():
         return
     state = {"set": config["benchmark"], "split": config.get("split", "test"), "model": config["model"]}

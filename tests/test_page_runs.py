@@ -1274,6 +1274,12 @@ def test_one_chosen_run_is_compared_with_a_second_one_that_is_picked(app, made):
     assert test.selectbox(key="other").value == f"run/{made.simplematch}"
 
 
+def test_a_run_on_embeddings_has_no_way_to_a_page_that_cannot_show_its_model(app, made):  # noqa: F811
+    """Compare opened with two errors: the model scores the rows of its file alone, and no file is compared with it."""
+    test = choose(app(RUNS), made.file)
+    assert "Before and after, group by group" not in [each.label for each in test.button]
+
+
 def test_a_model_that_a_run_has_adapted_is_chosen_by_a_name_and_the_address_has_its_id(app, made):  # noqa: F811
     """`run/20261124-031522-…` said to nobody which run it was; only the line below the chosen one did."""
     first, second, name = made.seeds[0], f"run/{made.seeds[1]}", "TTM · left-right · seed {}"
