@@ -885,6 +885,25 @@ def test_a_run_on_embeddings_shows_scores_and_opens_the_groups_of_its_file(app, 
     assert (state["set"], state["group"]) == ("upload/mine.npz", shown.key.removeprefix("open-"))
 
 
+def test_of_two_files_of_one_content_a_run_opens_the_one_that_it_was_started_on(app, made):  # noqa: F811
+    """The newest came first, whatever it was called."""
+    content, store = Path(RunStore().get(made.file).config["embeddings"]).read_bytes(), UploadStore()
+    for name in ("mine.npz", "copy.npz"):
+        store.add(name, content, "2x2")
+
+    def opened():
+        test = app(TTM, run=made.file, explain_by="GroupScore")
+        way = next(b for b in test.button if b.label.endswith(" in your file"))
+        return fine(way.click().run()).session_state["set"]
+
+    assert opened() == "upload/mine.npz"
+    store.remove("mine.npz")
+    assert opened() == "upload/copy.npz"
+    np.savez(other := io.BytesIO(), img=np.eye(24), cap=np.eye(24))
+    store.add("mine.npz", other.getvalue(), "2x2")
+    assert opened() == "upload/copy.npz"
+
+
 def test_a_run_that_waits_says_for_which_one_how_long_and_opens_it(app, made):  # noqa: F811
     store, config = RunStore(), RunStore().get(made.seeds[0]).config
     ids = []

@@ -77,11 +77,11 @@ def stored_upload(entry: str) -> Upload:
 
 
 def upload_of(path: str) -> str:
-    """The stored file that `core.ttm.run.store_embeddings` kept at a path for a run, as an entry of the selection; ""
-    where this visitor has it no more."""
-    digest = Path(path).parent.name
-    same = (each.name for each in upload_store().list() if digest and each.facts["sha256"].startswith(digest))
-    return next((f"{PREFIX}{name}" for name in same), "")
+    """The stored file that `core.ttm.run.store_embeddings` kept at a path for a run, as an entry of the selection: of
+    several with this content the one of that name; "" where this visitor has none any more."""
+    digest, name = Path(path).parent.name, Path(path).name
+    same = [each.name for each in upload_store().list() if digest and each.facts["sha256"].startswith(digest)]
+    return f"{PREFIX}{name if name in same else same[0]}" if same else ""
 
 
 def not_stored(entry: str) -> InputError:
