@@ -49,6 +49,66 @@ def files(tmp_path):
     return a, b
 
 
+@pytest.fixture
+def tags(tmp_path):
+    """The first two groups of A are of one kind; the table has them in another order, and one more group."""
+    path = tmp_path / "tags.csv"
+    path.write_text("group,kind,caption_0\nd,y,D\na,x,A\nb,x,B\nc,y,C\nz,y,Z\n")
+    return path
+
+
+def test_files_are_compared_on_groups_that_a_table_of_tags_names(files, tags):
+    """Only `evaluate` took such a table, and the command that the page exports could not run."""
+    found = json.loads(run(*files, "--tags", tags, "--tag", "kind: x", "--json"))
+    metric = found["metrics"]["group_match"]
+    assert (found["n_groups"], metric["a"]["value"], metric["b"]["value"]) == (2, 100.0, 50.0)
+    both = json.loads(run(*files, "--tags", tags, "--cluster", "kind", "--json"))["metrics"]["group_match"]
+    assert {each.get("clustered", {}).get("by") for each in both.values()} == {"kind"}
+    with pytest.raises(InputError, match="--tags has no effect without --tag or --cluster"):
+        run(*files, "--tags", tags)
+    with pytest.raises(InputError, match="has no row for 'd'"):
+        tags.write_text(tags.read_text().replace("d,y,D", "e,y,D"))
+        run(*files, "--tags", tags, "--tag", "kind: x")
+
+
+def test_a_table_of_tags_stands_beside_the_columns_of_a_file_and_in_place_of_those_of_its_name(files, tags):
+    table = pd.read_csv(files[0])
+    of = table["group"].isin(["a", "c"])
+    table.assign(side=np.where(of, "l", "r"), kind="own").to_csv(files[0], index=False)
+    words = *files, "--tags", tags, "--json", "--tag"
+    assert [json.loads(run(*words, tag))["n_groups"] for tag in ("side: l", "kind: y")] == [2, 2]
+    with pytest.raises(InputError, match="kind: own"):
+        run(*words, "kind: own")
+
+
+def test_a_shape_is_that_of_the_embeddings_whichever_side_they_are(tmp_path):
+    """The page exports it with such a pair, and it was refused for the sake of the scores."""
+    rng, files = np.random.default_rng(0), [tmp_path / "e.npz", tmp_path / "s.npz"]
+    np.savez(files[0], img=rng.normal(size=(12, 4)), cap=rng.normal(size=(12, 4)))
+    np.savez(files[1], scores=rng.normal(size=(6, 2, 2)), truth=np.tile([0, 1], (6, 1)))
+    for pair in (files, files[::-1]):
+        assert json.loads(run(*pair, "--shape", "2x2", "--json"))["n_groups"] == 6
+    with pytest.raises(InputError, match="--split has no effect"):
+        run(*files, "--split", "test")
+
+
+def test_groups_that_a_file_only_numbers_have_the_tags_of_these_numbers(tmp_path, files):
+    """Paired in order they are called as the other file calls them."""
+    np.savez(tmp_path / "n.npz", scores=np.array([RIGHT, WRONG, WRONG, WRONG]), truth=np.tile([0, 1], (4, 1)))
+    (tmp_path / "t.csv").write_text("group,kind\n0,x\n1,x\n2,x\n3,y\n")
+    words = (
+        tmp_path / "n.npz",
+        files[1],
+        "--by-order",
+        "--tags",
+        tmp_path / "t.csv",
+        "--tag",
+        "kind: x",
+        "--json",
+    )
+    assert json.loads(run(*words))["n_groups"] == 3
+
+
 def test_two_files_are_compared_group_by_group_whatever_their_order(files):
     found = json.loads(run(*files, "--json"))
     metric = found["metrics"]["group_match"]

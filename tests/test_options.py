@@ -786,6 +786,8 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "models": differs("--tag", "colour: red"),
             "*": refused("These groups have no tags", "--tag", "colour: red"),
         },
+        # With --tag, which it needs: tests/test_cli_compare.py.
+        "--tags": {"*": refused(DEAD, "--tags", "{tags}")},
         "--out": {"*": differs("--out", "table.csv")},
         "--cluster": {
             "models": differs("--cluster", "shape"),

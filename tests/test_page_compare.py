@@ -4,6 +4,7 @@ import io
 import json
 import re
 import runpy
+import shlex
 from html import unescape
 
 import numpy as np
@@ -849,6 +850,28 @@ def test_embeddings_and_scores_are_compared_in_both_orders_with_and_without_tags
     files = exported[-1]
     assert "second.npz" in files["report"]().decode() and files["latex"]()
     assert len(files["of"][1]()) == len(table)
+
+
+@pytest.mark.parametrize("first", ["embeddings", "scores"])
+def test_the_command_of_two_files_filtered_by_a_table_of_tags_names_it_and_prints_the_same(
+    app, exported, tmp_path, monkeypatch, first
+):
+    """It had `--tag` alone, and was refused: these groups have no tags."""
+    a, b = stored(first, "a.npz", tagged=True), stored("scores", "second.npz")
+    for entry in (a, b):
+        upload = UploadStore().get(entry.removeprefix("upload/"))
+        (tmp_path / upload.name).write_bytes(upload.content())
+        if (beside := upload.beside("tags")) is not None:
+            (tmp_path / beside[0]).write_bytes(beside[1])
+    assert "--tags" not in (app(COMPARE, set=a, other=b), exported[-1]["command"])[1]
+    test = app(COMPARE, set=a, other=b, tag="kind: a")
+    words = shlex.split(exported[-1]["command"])
+    assert words[-4:] == ["--tags", "tags.csv", "--tag", "kind: a"]
+    monkeypatch.chdir(tmp_path)
+    found = json.loads(CliRunner().invoke(cli, [*words[1:], "--json"], catch_exceptions=False).stdout)
+    shown = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
+    assert found["n_groups"] == 6
+    assert found["metrics"]["group_match"]["difference"]["difference"] == pytest.approx(shown["B − A"])
 
 
 def test_a_comparison_of_models_has_no_shape_of_a_file_that_was_selected_before(app, exported):

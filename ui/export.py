@@ -494,7 +494,9 @@ def _measuring_command(selection: Selection, models: Sequence[str]) -> str:
         words += _shape_words(selection, models)
     else:
         words = ["evaluate", *(word for word in _source(selection, models[0]) if word != "--benchmark")]
-    beside = files[0].beside(TAGS) if len(models) == 1 and files else None
+    # Of two files the tags are those of the first, and the command takes a table of them for a filter alone.
+    has_tags = len(models) == 1 or (selection.is_file and selection.tags)
+    beside = files[0].beside(TAGS) if has_tags and files else None
     words += [] if beside is None else ["--tags", beside[0]]
     return shlex.join(["crossmatch", *words, *tag_words(selection.tags)])
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -22,6 +22,7 @@ from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._latex import _latex_of, _of_groups, _refuse_two_forms, _row_names
 from core.cli._output import format_differences, format_metrics, print_note, show_json, writing
 from core.datasets.packed_tables import _unpacked
+from core.datasets.score_files import _tags_without_captions
 from core.exchange.paired_files import _comparison_file
 from core.exchange.score_columns import _ScoreColumns
 from core.metrics.evaluation import Evaluation
@@ -36,6 +37,9 @@ from core.metrics.paired import (
 )
 from core.metrics.statistics import Comparison
 from core.ttm.defaults import full_name
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _Side = Annotated[
     str, typer.Argument(help="A file of scores or embeddings, or a model that scores --benchmark.")
@@ -53,6 +57,10 @@ def compare(
         typer.Option(help="Only groups of this shape, images x captions; of embeddings 2x2 by default."),
     ] = None,
     tag: options.Tag = None,
+    tags: Annotated[
+        Path | None,
+        typer.Option(help="CSV with tags of A's groups: a column `group` (or `id`) and one column per tag."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="CSV for the table.")] = None,
     cluster: options.Cluster = None,
     common: Annotated[
@@ -82,10 +90,12 @@ def compare(
     _refuse_two_forms(latex, as_json)
     _refuse_file(name, "two sides are compared, the first two")
     benchmark = benchmark_argument(name, benchmark)
-    first, second = _both_sides(a, b, benchmark, split, shape, columns, by_order)
+    if not (tag or cluster):
+        refuse_unused("without --tag or --cluster, which name one of its columns", "tags")
+    first, second = _both_sides(a, b, benchmark, split, shape, columns, by_order, tags)
     sizes = {"a": len(first.ids), "b": len(second.ids)}
     _warn_of_left_out(first, second)
-    first, second = _on_the_same(first, second, tag, cluster)
+    first, second = _on_the_same(first, second, tag, cluster, tags is not None)
     common |= {*sizes.values()} != {len(first.ids)}
     if out is not None:
         _write_table(out, (a, b), first, second, by_order)
@@ -111,8 +121,10 @@ def _both_sides(
     shape: str | None,
     columns: str | None,
     by_order: bool,
+    tags: Path | None,
 ) -> tuple[Evaluation, Evaluation]:
-    """Each side evaluated; with `by_order` the groups of a file that only numbers them have the other's names."""
+    """Each side evaluated, the first with the columns of a table of tags; with `by_order` the groups of a file that
+    only numbers them have the other's names."""
     embedded = [_is_embeddings(side) for side in (a, b)]
     _check_sides(a, b, benchmark, embedded)
     contents, named = _with_columns(a, b, embedded, columns)
@@ -124,10 +136,17 @@ def _both_sides(
         )
         for side, is_embedded in zip((a, b), embedded, strict=True)
     )
+    if tags is not None:  # by the names that A itself gives its groups, as the page has them
+        first.tags = _beside(first.tags, _tags_without_captions(tags, first.ids))
     if by_order:
         first, second = _in_order((a, b), first, second)
     _check_named(zip((a, b), embedded, (first, second), strict=True))
     return first, second
+
+
+def _beside(own: pd.DataFrame | None, table: pd.DataFrame) -> pd.DataFrame:
+    """The tags of groups with those of a table, which stand for columns of the same name."""
+    return table if own is None else table.assign(**own.drop(columns=table.columns, errors="ignore"))
 
 
 def _print_both(
@@ -274,10 +293,15 @@ def _warn_of_left_out(a: Evaluation, b: Evaluation) -> None:
 
 
 def _on_the_same(
-    a: Evaluation, b: Evaluation, tag: Sequence[str] | None, cluster: str | None
+    a: Evaluation, b: Evaluation, tag: Sequence[str] | None, cluster: str | None, has_table: bool
 ) -> tuple[Evaluation, Evaluation]:
-    """Both on the groups that they have in common, of these tags, with one way to hang together."""
+    """Both on the groups that they have in common, of these tags, with one way to hang together.
+
+    has_table : whether a table of tags was given, which A has; they are those of B's groups, too.
+    """
     first, second = common_groups(a, b)
+    if has_table:
+        second.tags = first.tags
     if tag:
         kept = np.isin(first.ids, with_tags(second if first.tags is None else first, tag).ids)
         first, second = first.select(kept), second.select(kept)

@@ -61,7 +61,7 @@ def cluster_by(evaluation: Evaluation, tag: str | None) -> None:
     if evaluation.tags is None:
         raise InputError(
             f"--cluster names a tag, and these groups have none to be called {tag!r}; a score file carries tags in "
-            "columns of its own, and `crossmatch evaluate` takes a file of them with --tags."
+            "columns of its own, and a file of them goes with --tags to `crossmatch evaluate` or `compare`."
         )
     evaluation.clusters = Clusters.of_tag(evaluation.tags, tag)
 
@@ -235,7 +235,8 @@ def load_evaluation(
         if benchmark is not None:
             groups = of_shape(datasets.load(benchmark, split), shape)
             return _by_truth_of(benchmark, groups, found, table.captions, str(scores), common)
-        refuse_unused("with --scores", "split", "shape")
+        if not common:  # `compare` has refused them: its other file may be of embeddings, which have a shape
+            refuse_unused("with --scores", "split", "shape")
         _name_set(found, scores)
         return found
 

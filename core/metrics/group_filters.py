@@ -54,7 +54,7 @@ def with_tags(groups: _Tagged, tags: Sequence[str]) -> _Tagged:
     if not options:
         raise InputError(
             f"These groups have no tags to be chosen by, such as {tags[0]!r}; a score file carries tags in columns of "
-            "its own, and `crossmatch evaluate` takes a file of them with --tags."
+            "its own, and a file of them goes with --tags to `crossmatch evaluate` or `compare`."
         )
     blankless = {option.replace(": ", ":", 1): option for option in options}
     tags = [tag if tag in options else blankless.get(tag, tag) for tag in tags]
