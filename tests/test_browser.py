@@ -14,7 +14,7 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
-from urllib.parse import quote_plus, unquote, urlencode
+from urllib.parse import quote_plus, unquote, urlencode, urlsplit
 
 import numpy as np
 import pytest
@@ -1598,6 +1598,50 @@ def test_what_a_switch_needs_said_stands_below_it_on_a_touch_screen_alone(visit,
     context.close()
 
 
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (844, 390), (1366, 768)])
+@pytest.mark.parametrize("way", ["query=a+blue+elephant", "changed_query=a+blue+elephant"])
+def test_the_buttons_that_a_note_speaks_of_stand_below_it_all_in_sight(visit, way, width, height):
+    """On a phone they were a thousand pixels further down, in a row that cut the third."""
+    view = "&view=What+training+changes" if way.startswith("changed") else ""
+    page = visit(f"/Retrieval?{way}{view}", width=width, height=height)
+    page.locator(".st-key-own-words button").nth(2).wait_for()
+    page.locator(".cm-ranked").first.wait_for()
+    settle(page)
+    (note,) = page.evaluate(BOXES, ".stAlert:has([data-testid=stAlertContentWarning])")
+    buttons = page.evaluate(BOXES, ".st-key-own-words button")
+    pictures = page.evaluate(BOXES, ".cm-ranked")
+    assert len(buttons) == 3 and 0 <= buttons[0]["top"] - note["bottom"] < 40
+    assert max(each["bottom"] for each in buttons) < min(each["top"] for each in pictures)
+    assert all(each["left"] >= 0 and each["left"] + each["width"] <= width for each in buttons)
+
+
+def test_on_a_phone_why_a_typed_threshold_is_refused_stands_below_it_and_nothing_over_the_number(
+    visit, chromium
+):
+    """The frame was red, and a sign stood over half of the number; the words came to who hovers alone."""
+    server = visit("about:blank").server
+    with chromium.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    ) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{server}/Matching?set=scenes/left-right")
+        field = page.get_by_label("or type it")
+        field.wait_for()
+        settle(page)
+        field.fill("99")
+        field.press("Enter")
+        said = page.locator(".st-key-tau-row [role=alert]")
+        said.wait_for()
+        assert re.search(r"between 0\.00 and \d\.\d\d", said.inner_text())
+        (box,), (row,) = (page.evaluate(BOXES, f".st-key-tau-row {part}") for part in ("[role=alert]", "input"))
+        assert 0 < box["top"] - row["bottom"] < 16 and box["bottom"] - box["top"] > 30
+        assert box["left"] >= 0 and box["left"] + box["width"] <= 390
+        assert said.evaluate("e => e.scrollHeight <= e.clientHeight && getComputedStyle(e).clipPath == 'none'")
+        assert row["width"] > 45
+        assert not page.get_by_test_id("stTooltipErrorHoverTarget").is_visible()
+
+
 @pytest.mark.parametrize("view", ["Ask for pictures", "What training changes", "Train a model"])
 def test_on_a_phone_what_retrieval_is_about_takes_three_lines_and_its_views_one(visit, view):
     """An intro of six lines, and “Train a model” in a line of its own below the two other views."""
@@ -2883,6 +2927,40 @@ def test_on_a_laptop_the_entry_of_the_open_page_leads_to_its_beginning_and_back_
     page.go_back()
     heading.wait_for()
     page.wait_for_url(re.compile("group="))
+
+
+def test_home_in_the_top_bar_leads_home_from_another_page_and_on_home_to_its_beginning(visit):
+    """Its link has no address of its own, and was taken for the open page's: it led nowhere."""
+    page = visit("/Groups?set=scenes/left-right")
+    entry = page.locator(".st-key-nav").get_by_role("link", name="Home", exact=True)
+    page.locator(".cm-card").first.wait_for()
+    settle(page)
+    entry.click()
+    page.get_by_role("button", name="Open this group").wait_for()
+    page.wait_for_url(lambda url: not urlsplit(url).path.strip("/"))
+    page.goto(f"{page.server}/?no_page=Nowhere&set=scenes/left-right")
+    missing = page.get_by_text("Nowhere")
+    missing.first.wait_for()
+    settle(page)
+    entry.click()
+    missing.first.wait_for(state="detached")
+    page.wait_for_url(lambda url: unquote(url) == f"{page.server}/?set=scenes/left-right")
+
+
+def test_on_a_phone_home_in_the_menu_leads_home_from_another_page(visit, chromium):
+    server = visit("about:blank").server
+    with chromium.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    ) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{server}/Groups")
+        page.locator(".cm-card").first.wait_for()
+        settle(page)
+        page.locator(".st-key-menu button").first.tap()
+        page.get_by_role("dialog").get_by_role("link", name="Home", exact=True).tap()
+        page.wait_for_url(lambda url: not urlsplit(url).path.strip("/"))
+        page.get_by_role("button", name="Open this group").wait_for()
 
 
 def test_on_a_phone_on_its_side_the_menu_has_all_pages_in_sight(on_its_side):

@@ -1281,7 +1281,7 @@ def test_a_query_in_own_words_is_scored_before_and_after_training(app):
     before, after = own_average_precision("mm-pred", words)
     for side, value in (("Before", before), ("After MM-Pred", after)):
         assert re.search(
-            rf"{side}: \d of the first 8 show {words}\*\*; average precision {value:.1f} % \(chance \d+\.\d %\)",
+            rf"{side}: \d of the first 8 shows? {words}\*\*; average precision {value:.1f} % \(chance \d+\.\d %\)",
             said,
         )
     shown = html(test).split('class="cm-cells"')[0]
@@ -1298,7 +1298,7 @@ def test_words_for_an_object_are_judged_before_and_after_training_and_any_other_
     test = app(PAGE, view="What training changes", changed_query="red cube", changed_by="Linear")
     said = text(test).replace("\xa0", " ")
     assert (
-        len(re.findall(r"\d of the first 8 show “red cube”\*\*; average precision [\d.]+ % \(chance", said))
+        len(re.findall(r"\d of the first 8 shows? “red cube”\*\*; average precision [\d.]+ % \(chance", said))
         == 2
     )
     assert "The set asks for this object as “a red block”" in said and "<b>red</b>" in html(test)
@@ -1373,7 +1373,7 @@ def test_visitors_of_an_open_server_may_ask_the_shipped_strategies(app, monkeypa
         test.selectbox(key="right").value == "builtin/cola/mm-adapter" and html(test).count('cm-list"') == 2
     )
     test = app(PAGE, view="What training changes", changed_query="a little red ball", changed_by="FT all")
-    assert len(re.findall(r"of the first 8 show a little red ball", text(test).replace("\xa0", " "))) == 2
+    assert len(re.findall(r"of the first 8 shows? a little red ball", text(test).replace("\xa0", " "))) == 2
 
 
 def test_the_last_query_in_own_words_goes_along_after_another_one_did(app):

@@ -124,7 +124,9 @@ _SCRIPT = """
   // Streamlit draws the page again with what was open, or leaves that in the address, and the menu of a phone open.
   window.addEventListener("click", event => {
     const link = event.target.closest?.('a[data-testid="stPageLink-NavLink"]');
-    const now = new URL(location.href), start = link && new URL(link.href);
+    const now = new URL(location.href);
+    // Home's is empty, which alone would be the open page's own address.
+    const start = link && new URL(link.getAttribute("href") || "./", now);
     if (start?.pathname !== now.pathname || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     event.stopPropagation();

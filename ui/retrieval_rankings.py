@@ -252,8 +252,8 @@ class _Side(NamedTuple):
 
 
 def _side_by_side(rankings: Rankings, found: RetrievalSubset, query: str, name: str) -> None:
-    """The first pictures of a query before training and after; of a visitor's own query what is known of it below them,
-    and above them where a model does not know a word."""
+    """The first pictures of a query before training and after; of a visitor's own query what is known of it, with
+    its buttons, below them, and above them where a model does not know a word."""
     known = list(found.queries).index(query) if query in found.queries else None
     asked = own.own_query(found, query) if known is None else found.one_query(known)
     is_judged = asked.phrases is not None or asked.asked is not None
@@ -261,7 +261,6 @@ def _side_by_side(rankings: Rankings, found: RetrievalSubset, query: str, name: 
     if known is None:
         with above if own.unknown_words([rankings.model], query) else below:
             others = own.say_what_is_known(found, asked, [rankings.model])
-        with below:
             own.ask_buttons(others, own.wording_of_set(found, asked), "changed_query")
     titles = {BEFORE: "Before", name: f"After {retrieval.label(name)}"}
     sides = {
@@ -350,7 +349,7 @@ def _side_line(title: str, asked: RetrievalSubset, side: _Side, is_judged: bool)
         return f"**{title}: the first {shown} of {len(asked)} pictures for {said}.**"
     if not asked.relevant.any():
         return f"**{title}.** None of these {len(asked)} pictures shows {said}: no metric counts this query."
-    first = f"**{title}: {side.right} of the first {shown} show {said}**"
+    first = f"**{title}: {side.right} of the first {shown} show{'s' * (side.right == 1)} {said}**"
     if side.precision is None:
         return f"{first}."
     return f"{first}; average precision {_pct(side.precision[0])} % (chance {_pct(side.precision[1])} %)."
