@@ -1609,7 +1609,7 @@ def test_the_buttons_that_a_note_speaks_of_stand_below_it_all_in_sight(visit, wa
     settle(page)
     (note,) = page.evaluate(BOXES, ".stAlert:has([data-testid=stAlertContentWarning])")
     buttons = page.evaluate(BOXES, ".st-key-own-words button")
-    pictures = page.evaluate(BOXES, ".cm-ranked")
+    pictures = [box for box in page.evaluate(BOXES, ".cm-ranked") if box["width"]]
     assert len(buttons) == 3 and 0 <= buttons[0]["top"] - note["bottom"] < 40
     assert max(each["bottom"] for each in buttons) < min(each["top"] for each in pictures)
     assert all(each["left"] >= 0 and each["left"] + each["width"] <= width for each in buttons)
@@ -1634,10 +1634,14 @@ def test_on_a_phone_why_a_typed_threshold_is_refused_stands_below_it_and_nothing
         said = page.locator(".st-key-tau-row [role=alert]")
         said.wait_for()
         assert re.search(r"between 0\.00 and \d\.\d\d", said.inner_text())
-        (box,), (row,) = (page.evaluate(BOXES, f".st-key-tau-row {part}") for part in ("[role=alert]", "input"))
+        (box,), (row,) = (
+            page.evaluate(BOXES, f".st-key-tau-row {part}") for part in ("[role=alert]", "input[type=number]")
+        )
         assert 0 < box["top"] - row["bottom"] < 16 and box["bottom"] - box["top"] > 30
         assert box["left"] >= 0 and box["left"] + box["width"] <= 390
-        assert said.evaluate("e => e.scrollHeight <= e.clientHeight && getComputedStyle(e).clipPath == 'none'")
+        assert said.evaluate(
+            "e => e.scrollHeight <= e.clientHeight && getComputedStyle(e).clipPath == 'none'"
+        )
         assert row["width"] > 45
         assert not page.get_by_test_id("stTooltipErrorHoverTarget").is_visible()
 
@@ -2996,6 +3000,56 @@ def test_on_a_phone_compare_has_the_whole_name_of_the_second_model_and_its_swap_
         assert page.locator(".st-key-other").bounding_box()["width"] == 390 - 2 * 16
         places.append(swap.bounding_box())
     assert places[0] == places[1]
+
+
+@pytest.mark.parametrize("width", [1440, 1366, 1024, 390])
+def test_scores_of_five_decimals_stay_in_their_card(visit, home, monkeypatch, width):
+    """In a card of 257 pixels a matrix of 268 ran over the edge."""
+    monkeypatch.setenv("CROSSMATCH_HOME", str(home / "data"))
+    scores = {(0, 0): "0.20121", (0, 1): "0.20120", (1, 0): "0.18426", (1, 1): "0.18427"}
+    rows = [f"g{g:04},{i},{j},{score}" for g in range(24) for (i, j), score in scores.items()]
+    store = UploadStore()
+    for other in store.list():  # of tests before this one
+        store.remove(other.name)
+    store.add("fine.csv", "\n".join(["group,image,caption,score", *rows]).encode())
+    page = visit("/Groups?set=upload/fine.csv", width=width)
+    page.locator(".st-key-nav, .st-key-menu").locator("visible=true").first.wait_for()
+    page.get_by_role("radio", name="Cards").click(force=True)
+    page.locator(".cm-matrices table").first.wait_for()
+    settle(page)
+    assert page.get_by_role("cell", name="0.20121").first.is_visible()
+    fits = page.locator(".cm-matrices").evaluate_all("""all => all.map(e =>
+        e.querySelector("table").getBoundingClientRect().right <= e.getBoundingClientRect().right)""")
+    assert len(fits) > 5 and all(fits)
+
+
+@pytest.mark.parametrize(
+    ("value", "answer"), [("55", ".st-key-published-yours"), ("abc", ".st-key-published-answer .stAlert")]
+)
+def test_on_a_phone_what_is_said_of_a_typed_result_stands_right_below_its_value(visit, value, answer):
+    """It stood 800 pixels further down, below the optional fields and the upload."""
+    page = visit(f"/Papers?paper=Your+own+result&published_value={value}", width=390, height=844)
+    page.locator(".st-key-published-table td").first.wait_for()
+    page.locator(answer).wait_for()
+    settle(page)
+    field, said, next_field = (
+        page.locator(part).bounding_box()
+        for part in (".st-key-published_value", answer, ".st-key-published_system")
+    )
+    assert 0 <= said["y"] - field["y"] - field["height"] < 24 and said["width"] > 300
+    assert said["y"] + said["height"] <= next_field["y"]
+
+
+def test_on_a_laptop_what_is_said_of_a_typed_result_stands_below_all_of_its_fields(visit):
+    page = visit("/Papers?paper=Your+own+result&published_value=55", width=1366, height=768)
+    page.locator(".st-key-published-table td").first.wait_for()
+    settle(page)
+    tops = [
+        page.locator(f".st-key-published_{name}").bounding_box()["y"]
+        for name in ("value", "groups", "system", "method")
+    ]
+    said = page.locator(".st-key-published-yours").bounding_box()
+    assert len({*tops}) == 1 and tops[0] + 60 < said["y"] and said["y"] + said["height"] < 768
 
 
 def test_on_a_phone_ones_own_result_is_typed_in_aligned_fields_and_its_table_is_read_along_one_line(visit):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core import figures as plots
 from core.base.errors import InputError
@@ -80,13 +81,13 @@ def section(store: RunStore, page: Mapping[str, str]) -> None:
         "Metric", chosen.metrics, format_func=_label, key="published_metric", bind="query-params"
     )
     sample = st.container()
-    own = _own(chosen, store, metric)
+    own, beside_number = _own(chosen, store, metric)
     if own is None:
         with sample:
             _show_example(chosen, metric)
     table = chosen.standing(metric, own)
     table, marks = table.assign(place=_places(table)), _marks(table)
-    _say_own(table, marks, chosen, metric)
+    _say_own(table, marks, chosen, metric, beside_number)
     drawn = _draw_own(table, metric)
     typed = st.text_input("Filter by system, method or source", key="published_filter", width=400).strip()
     text = table.astype(str).agg(" ".join, axis=1).str.lower()
@@ -315,20 +316,33 @@ def _show_example(chosen: PublishedSet, metric: str) -> None:
         st.button("Fill in this example", on_click=example.fill)
 
 
-def _say_own(table: pd.DataFrame, marks: Mapping[str, str], chosen: PublishedSet, metric: str) -> None:
+def _say_own(
+    table: pd.DataFrame,
+    marks: Mapping[str, str],
+    chosen: PublishedSet,
+    metric: str,
+    beside_number: DeltaGenerator,
+) -> None:
     """What `_own_lines` says, in a box right below what one's rows come from: the table may lie below the screen, and
-    is filtered by whoever looks."""
-    taken = [_taken_for(chosen, metric, row) for row in table[table["kind"].eq("yours")].to_dict("records")]
+    is filtered by whoever looks. beside_number : where that stands of a number alone, which on a phone has a screen of
+    fields for a file below it."""
+    rows = table[table["kind"].eq("yours")].to_dict("records")
+    taken = [_taken_for(chosen, metric, row) for row in rows]
     if lines := _own_lines(table, marks, taken):
-        with st.container(key="published-yours"):
+        is_number = all(map(_is_typed, rows))
+        with beside_number if is_number else st.container(), st.container(key="published-yours"):
             st.markdown("  \n".join(lines))
+
+
+def _is_typed(row: Mapping[Any, Any]) -> bool:
+    return bool(row["source"].startswith("typed"))
 
 
 def _taken_for(chosen: PublishedSet, metric: str, row: Mapping[Any, Any]) -> str:
     """`, taken for Winoground, as it has 400 groups of 2×2 (choose another set ↑)` of a file that does not say itself
     of which set it is; `; 400 groups, as Winoground has: compared with it` of a number that somebody typed, who knows;
     "" of a run, and of a file that names its benchmark."""
-    is_typed = row["source"].startswith("typed")
+    is_typed = _is_typed(row)
     if not is_typed and "names no benchmark" not in row["note"]:
         return ""
     groups = re.search(r"([\d,]+) groups?\b", row["note"])
@@ -403,13 +417,13 @@ def _label(metric: str) -> str:
     return METRICS[metric].label if metric in METRICS else _LABELS[metric]
 
 
-def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | None:
+def _own(chosen: PublishedSet, store: RunStore, metric: str) -> tuple[pd.DataFrame | None, DeltaGenerator]:
     """Rows of the number that is typed and of the result file that is given here, and of the finished runs; a file of
-    something else, or a number that cannot be, is said."""
+    something else, or a number that cannot be, is said. With them the place for what is said of the number."""
     typed, given = st.columns([1, 1])
     is_file = any(st.session_state.get(key) for key in ("published_own", "published_stored"))
     with typed:
-        rows, named = _of_number(chosen, metric, beside_file=is_file)
+        rows, named, place = _of_number(chosen, metric, beside_file=is_file)
     with given:
         file = st.file_uploader(
             "Your own result: a file of scores or embeddings, or what `crossmatch evaluate` or `recall` writes with "
@@ -429,7 +443,7 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | N
         rows += found if rows else [each.assign(**named) for each in found]
     rows.append(chosen.runs(store, metric))
     found = [each for each in rows if len(each)]
-    return pd.concat(found, ignore_index=True) if found else None
+    return pd.concat(found, ignore_index=True) if found else None, place
 
 
 def _stored_file() -> str | None:
@@ -443,9 +457,9 @@ def _stored_file() -> str | None:
 
 def _of_number(
     chosen: PublishedSet, metric: str, *, beside_file: bool
-) -> tuple[list[pd.DataFrame], dict[str, str]]:
-    """The row of a number that is typed, which is in the address, or none of one that cannot be, which is said; and
-    what one's result is called, as far as somebody says it. beside_file : a file is chosen, which says itself of how
+) -> tuple[list[pd.DataFrame], dict[str, str], DeltaGenerator]:
+    """The row of a number that is typed, which is in the address, or none of one that cannot be, which is said; what
+    one's result is called, as far as somebody says it; and the place for what is said of the number. beside_file : a file is chosen, which says itself of how
     many groups it is: a number of them that was left without a value is nothing then."""
     field: dict[str, Any] = {"bind": "query-params", "max_chars": 40}
     with st.container(horizontal=True, key="published-number"):
@@ -457,6 +471,7 @@ def _of_number(
             "Of how many groups", key="published_groups", placeholder="optional", width=150, **field,
             help="With it the value has its exact 95 % interval (Clopper and Pearson).",
         )  # fmt: skip
+        place = st.container(key="published-answer")
         of = "Of the value that is typed here, or of the file where none is, as the table and its exports call it."
         system, method = (
             st.text_input(
@@ -467,12 +482,13 @@ def _of_number(
     named = {name: said for name, said in (("system", system), ("method", method)) if said}
     try:
         if value.strip():
-            return [chosen._typed(metric, value, groups, system, method)], named
+            return [chosen._typed(metric, value, groups, system, method)], named, place
         if groups.strip() and not beside_file:
             raise InputError("A number of groups alone is no result; type your value in percent beside it.")
     except InputError as error:
-        show_error(error)
-    return [], named
+        with place:
+            show_error(error)
+    return [], named, place
 
 
 class _GivenFile(NamedTuple):
