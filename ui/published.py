@@ -459,8 +459,11 @@ def _of_number(
     chosen: PublishedSet, metric: str, *, beside_file: bool
 ) -> tuple[list[pd.DataFrame], dict[str, str], DeltaGenerator]:
     """The row of a number that is typed, which is in the address, or none of one that cannot be, which is said; what
-    one's result is called, as far as somebody says it; and the place for what is said of the number. beside_file : a file is chosen, which says itself of how
-    many groups it is: a number of them that was left without a value is nothing then."""
+    one's result is called, as far as somebody says it; and the place for what is said of the number.
+
+    beside_file : a file is chosen, which says itself of how many groups it is: a number of them that was left without a
+    value is nothing then.
+    """
     field: dict[str, Any] = {"bind": "query-params", "max_chars": 40}
     with st.container(horizontal=True, key="published-number"):
         value = st.text_input(
