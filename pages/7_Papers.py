@@ -44,9 +44,9 @@ TERMS = {  # what the sentences on each paper's tables take for known
     "Cola": "mAP: how near the top the pictures asked for rank.",
 }
 HERE_NOTE = "“here”: small built-in models on built-in sets, trained on rendered scenes only."
-MEMORISED_NOTE = (
-    "“If memorised”: after learning random matchings by heart. Small: 95 % intervals; those before are over groups, "
-    "and a little wider by caption, as on Matching."
+MEMORISED_NOTE = "“If memorised”: after learning random matchings by heart."  # a line of a phone
+SMALL_NOTE = (
+    "Small: 95 % intervals; those before are over groups, and a little wider by caption, as on Matching."
 )
 HELD_OUT_GAIN = "held-out α gain"  # begins the head of that column
 YOURS = "Your own result"  # among those of one set; the other choices are of a paper's tables
@@ -593,7 +593,7 @@ def ours_markup(name: str, markup: str) -> None:
     st.html(markup)
     if table_html._IF_MEMORISED in markup:
         with st.container(key=f"if-memorised-{name}"):  # on a phone once these numbers are in sight
-            st.caption(MEMORISED_NOTE)
+            st.caption(MEMORISED_NOTE if on_phone() else f"{MEMORISED_NOTE} {SMALL_NOTE}")
 
 
 def in_short(said: str) -> tuple[str, str]:

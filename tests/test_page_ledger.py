@@ -101,17 +101,17 @@ def test_a_box_answers_whether_a_run_is_beyond_luck_and_controls_and_what_it_cos
     lines = [m.value for m in app(TTM, run=run).markdown if m.value.startswith(QUESTIONS)]
     assert [line.partition("?")[0] for line in lines] == ["Beyond luck", "Beyond controls", "Costs elsewhere"]
     assert "GroupMatch was 100" in lines[0]  # of this file, so that it could not rise
-    assert "such as random matchings: 8 runs, about " in lines[1] and "this file alone" in lines[2]
-    assert "see them" not in lines[1]  # those of another set say nothing of a file
+    assert "it takes 8 runs on other labels, about " in lines[1] and "this file alone" in lines[2]
+    assert "are measured" not in lines[1]  # those of another set say nothing of a file
     own_set = replace(store.get(run), config={**store.get(run).config, "benchmark": "scenes/left-right"})
     shown = _where_measured(own_set).replace("\\", "")
     name, link = re.search(
-        r"Those of (\S+) \(tinted pictures\) are measured: \[see them\]\(Test-Time_Matching\?(\S+)\)\.", shown
+        r"Those of \[([^]]+)\]\(Test-Time_Matching\?(\S+)\) are measured\.", shown
     ).groups()
     there = dict(parse_qsl(link))
-    assert there["ledger_set"] == f"scenes/{name}" and name.startswith("left-right")
+    assert there["ledger_set"] == f"scenes/{name.replace(', ', '~')}" and name.startswith("left-right")
     form = app(TTM, **there)
-    assert form.selectbox(key="ledger_set").value == f"scenes/{name}"
+    assert form.selectbox(key="ledger_set").value == there["ledger_set"]
     assert "Dashed: GroupMatch of the frozen model" in text(form)
     job = LedgerRun.read({**store.get(run).config, "ledger": store.get(run).config["ttm"], "group": None})
     controls = finish(store, "controls", job)

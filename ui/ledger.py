@@ -124,8 +124,7 @@ def controls_answer(store: RunStore, run: Run, of: str = "") -> Answer:
     # Each of them is as long as the run itself.
     seconds, _ = expected_seconds(store, adaptation(run.config), store.steps(run.id)[0]["n_groups"])
     about = "" if seconds is None else f", {_span(seconds, job.total // job.settings.iterations)} here"
-    what = "controls train the same way on something else, such as random matchings"
-    said = f"{of}{what}: {runs}{about}.{_where_measured(run)}"
+    said = f"{of}it takes {runs} on other labels{about}.{_where_measured(run)}"
     return Answer(QUESTION, NOT_MEASURED, said, lambda: _start_controls(store, run, job))
 
 
@@ -156,7 +155,7 @@ def _whose(job: LedgerRun, is_shipped: bool, is_seed_said: bool) -> tuple[str, s
 
 
 def _where_measured(run: Run) -> str:
-    """` Those of left-right~tinted are measured: see them.`, of the run's own set where such ship; "" where none do, or
+    """` Those of left-right, tinted are measured.`, of the run's own set where such ship; "" where none do, or
     where the run is of somebody's own file, of which those of another set tell nothing."""
     names = list(dict.fromkeys(map(_shipped_name, _shipped())))
     own = str(run.config.get("benchmark")).partition("~")[0]
@@ -164,10 +163,8 @@ def _where_measured(run: Run) -> str:
         return ""
     name = next((each for each in names if each.split("~")[0].split(",")[0] == own), names[0])
     link = f"Test-Time_Matching?{urlencode({'run': 'new', 'ledger': 'true', 'ledger_set': name})}"
-    tinted = " (tinted pictures)" if "~tinted" in name else ""
-    return (
-        f" Those of {escape_markdown(name.removeprefix('scenes/'))}{tinted} are measured: [see them]({link})."
-    )
+    which = name.removeprefix("scenes/").replace("~", ", ")
+    return f" Those of [{escape_markdown(which)}]({link}) are measured."
 
 
 _SAME_AS_SHIPPED = "This run repeats the example that ships, so these are the example's controls."
