@@ -30,13 +30,7 @@ from core.ttm.run import LedgerRun, TTMRun, adaptation
 from core.ttm.time_left import _span, expected_seconds
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
-from ui.formatting import (
-    anchor,
-    exact_differences_once,
-    interval_to_quote,
-    true_minus,
-    unbroken,
-)
+from ui.formatting import anchor, exact_differences_once, interval_to_quote, true_minus, unbroken
 from ui.runs import live_section, open_run, run_groups, settings_line
 from ui.three_answers import CONTROLS as QUESTION
 from ui.three_answers import NO, NOT_MEASURED, NOT_PROVEN, YES, Answer

@@ -242,8 +242,7 @@ def load_evaluation(
 
     groups = choose(of_shape(datasets.load(benchmark or "", split, images=not text_only), shape))
     scorer = lazy_scorer(model)
-    captions = (caption for group in groups for caption in group.captions)
-    note = vocabulary_note(model, run_source(model), benchmark or "", captions)
+    note = vocabulary_note(model, run_source(model), benchmark or "", (c for g in groups for c in g.captions))
     if note is not None:
         print_note(note)
     if text_only:

@@ -631,9 +631,8 @@ def _examples(section: ReportSection, count: int, pictures: bool | None) -> str:
     side_by_side = any(
         "cm-scroll" in block for block in blocks
     )  # matrices are small, pictures take the whole width
-    column = 3.75 + 0.6 * max(
-        longest, 5
-    )  # rem: a score and its signs, or the head of a column; else they are cut
+    # In rem: a score and its signs, or the head of a column; else they are cut.
+    column = 3.75 + 0.6 * max(longest, 5)
     width = (
         f' class="cm-groups" style="--width:{6 + column * section.groups.shape[1]:g}rem"'
         if side_by_side

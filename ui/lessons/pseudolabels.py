@@ -35,9 +35,8 @@ def show() -> None:
         "hardly sure:"
     )
     shown = (int(margin.argmax()), unsure(evaluation))
-    *pictures, asked = st.columns(
-        [4, 4, 3], gap="medium"
-    )  # the question beside them, on a laptop's first screen
+    # The question stands beside them, on a laptop's first screen.
+    *pictures, asked = st.columns([4, 4, 3], gap="medium")
     for index, column in zip(shown, pictures, strict=True):
         with column:
             st.markdown(f"**Margin {evaluation.group(index).shown_margin}**")
