@@ -567,9 +567,16 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
         with gr.Accordion("How to cite", open=False):
             gr.Code(CITATIONS["TTM"], show_label=False, language=None, lines=1)
         fields, results = [first, second, one, two, model, second_model], [drawn, verdicts, answer]
-        # An example is scored as soon as it is there; a change takes away the result of what was there before.
-        for event in (button.click, given.load_input_event.then):
-            event(score_or_say, fields, results, api_visibility="private").then(None, js=_TO_RESULT)
+        # An example is scored as soon as it is there; a change takes away the result of what was there before, also one
+        # that is still to come. What is pressed while Gradio works is done afterwards: by itself it drops the press, and
+        # an example's pictures stood beside another one's scores.
+        demo.fns[given.load_input_event["id"]].trigger_mode = "always_last"
+        scored = [
+            event(score_or_say, fields, results, trigger_mode="always_last", api_visibility="private")
+            for event in (button.click, given.load_input_event.then)
+        ]
+        for event in scored:
+            event.then(None, js=_TO_RESULT)
         watched = gr.Button("Changed", elem_id="changed")
         demo.load(None, js=_WATCH, api_visibility="private")
         others = (field.input for field in fields if field not in (one, two))  # type: ignore[attr-defined]
@@ -580,6 +587,7 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
                 results,
                 queue=False,
                 show_progress="hidden",
+                cancels=scored,
                 api_visibility="private",
             )
         # Fields of the API alone, and empty: the page's own would give it files of this server as defaults.

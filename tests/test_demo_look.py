@@ -160,6 +160,27 @@ def test_every_example_has_both_verdicts_on_the_first_screen_of_a_laptop(visit):
         ), i
 
 
+def test_of_two_examples_in_quick_succession_the_last_one_is_scored(visit):
+    """A press while the earlier one was at work was dropped, or its scores were: they stood beside other pictures."""
+    page = visit(LAPTOP)
+    rows = page.locator("#examples tbody tr")
+    caption = rows.nth(2).locator("td").nth(2).inner_text()
+    for i in (1, 3, 2):
+        rows.nth(i).click()
+    page.locator("#found .cm-text", has_text=caption.strip()).first.wait_for()
+    assert page.get_by_label("Caption 1").input_value() == caption.strip()
+
+
+def test_scores_that_are_still_to_come_stay_away_once_a_caption_is_changed(visit):
+    """They came after the change, and stood beside a caption that they are not of."""
+    page = visit(LAPTOP)
+    page.locator("#score").click()
+    page.get_by_label("Caption 1").press("x")
+    page.locator("#found", has_text="Changed").wait_for()
+    page.wait_for_timeout(3000)
+    assert page.locator("#found", has_text="Changed").count() == 1
+
+
 @pytest.mark.parametrize("window", [LAPTOP, PHONE], ids=["laptop", "phone"])
 def test_two_models_stand_beside_each_other_on_a_laptop_and_below_each_other_on_a_phone(visit, window):
     page = visit(window)
