@@ -567,9 +567,9 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
         with gr.Accordion("How to cite", open=False):
             gr.Code(CITATIONS["TTM"], show_label=False, language=None, lines=1)
         fields, results = [first, second, one, two, model, second_model], [drawn, verdicts, answer]
-        # An example is scored as soon as it is there; a change takes away the result of what was there before, also one
-        # that is still to come. What is pressed while Gradio works is done afterwards: by itself it drops the press, and
-        # an example's pictures stood beside another one's scores.
+        # An example is scored as soon as it is there; a change takes away the result of what was there before, also
+        # one that is still to come. What is pressed while Gradio works is done afterwards: by itself it drops the
+        # press, and an example's pictures stood beside another one's scores.
         demo.fns[given.load_input_event["id"]].trigger_mode = "always_last"
         scored = [
             event(score_or_say, fields, results, trigger_mode="always_last", api_visibility="private")

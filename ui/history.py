@@ -43,14 +43,17 @@ _SCRIPT = """
   let touched = 0, shown = 0;
   for (const action of ["wheel", "touchmove", "pointerdown", "keydown"])
     window.addEventListener(action, () => { touched += 1; }, {capture: true, passive: true});
-  // Scrolls again while the page is still drawn, and nobody has moved it. scroll : whether what it looks for is there.
+  // Scrolls again while the page is still drawn, and nobody has moved it: until what it looks for has been there at
+  // thirty looks on end, which a busy machine's drawing comes between, as it would not if the clock counted. scroll :
+  // whether it is there.
   const settle = scroll => {
     const turn = ++shown, before = touched;
-    let until = Date.now() + 120000, seen = false;
+    const until = Date.now() + 120000;
+    let seen = 0;
     const look = () => {
       if (turn !== shown || touched !== before || Date.now() > until) return;
-      if (scroll() && !seen) [seen, until] = [true, Date.now() + 3000];
-      setTimeout(look, 100);
+      seen = scroll() ? seen + 1 : 0;
+      if (seen < 30) setTimeout(look, 100);
     };
     setTimeout(look, 0);
   };
@@ -84,18 +87,18 @@ _SCRIPT = """
   };
   // To it, also once what opens has its height.
   const jump = name => {
-    let found = false, pressed = 0;
+    let pressed = 0;
     settle(() => {
       const place = document.getElementById(name), fold = place?.closest("details");
-      // A press on a fold that is still being drawn is lost on a busy machine.
-      if (place && !found && Date.now() - pressed > 500) {
+      // A press on a fold that is still being drawn is lost on a busy machine, or the fold is drawn anew, and closed.
+      if (place && Date.now() - pressed > 500) {
         unfold(name);
         pressed = Date.now();
       }
-      found ||= Boolean(place) && (!fold || fold.open);
       place?.scrollIntoView({block: "start"});
-      // What comes above it while the page is still drawn would push it away.
-      return place && document.querySelector('[data-test-script-state="notRunning"]');
+      // What comes above it while the page is still drawn would push it away; a figure comes later than all else.
+      return place && (!fold || fold.open) && !document.querySelector('[data-testid="stSkeleton"]')
+        && document.querySelector('[data-test-script-state="notRunning"]');
     });
   };
   window.addEventListener("click", event => {
