@@ -3024,7 +3024,12 @@ def test_scores_of_five_decimals_stay_in_their_card(visit, home, monkeypatch, wi
 
 
 @pytest.mark.parametrize(
-    ("value", "answer"), [("55", ".st-key-published-yours"), ("abc", ".st-key-published-answer .stAlert")]
+    ("value", "answer"),
+    [
+        ("55", ".st-key-published-yours"),
+        ("abc", ".st-key-published-answer .stAlert"),
+        ("0.31", ".st-key-published-share"),
+    ],
 )
 def test_on_a_phone_what_is_said_of_a_typed_result_stands_right_below_its_value(visit, value, answer):
     """It stood 800 pixels further down, below the optional fields and the upload."""

@@ -677,6 +677,32 @@ def test_the_verdict_says_for_which_set_a_number_is_taken_why_and_where_to_chang
     assert because in box(fine(field_of(test).upload("a.csv", path.read_bytes()).run()))
 
 
+def test_a_value_that_may_be_a_share_of_1_says_as_what_it_is_taken_and_is_a_percentage_in_one_click(app):
+    """0.31 was taken as 0.31 % without a word."""
+
+    def asked(test):
+        return [each.label for each in test.button if each.label.startswith("I mean")]
+
+    for value, taken, meant in (
+        ("0.31", "Taken as 0.31 %.", "31"),
+        (" .3125", "Taken as .3125 %.", "31.25"),
+        ("0,5", "Taken as 0.5 %.", "50"),
+        ("0.10", "Taken as 0.10 %.", "10"),
+    ):
+        test = typed(app, published_value=value)
+        assert taken in [each.value for each in test.caption] and asked(test) == [f"I mean {meant} %"]
+    # no count of so many groups, which the refusal alone did not explain
+    test = typed(app, published_groups="400", published_value="31").text_input(key="published_value")
+    test = test.set_value("0.31").run()
+    assert test.error and asked(test) == ["I mean 31 %"]
+    (button,) = [each for each in test.button if each.label.startswith("I mean")]
+    test = fine(button.click().run())
+    assert test.text_input(key="published_value").value == "31" and not test.error and not asked(test)
+    assert own_row(test)["Value (%)"].startswith("31.00 [")
+    for value in ("", "0", "0.0", "1", "1.0", "31", "0.31 %", "abc"):
+        assert not asked(typed(app, published_value=value))
+
+
 def test_yours_is_drawn_with_its_interval_among_what_it_is_compared_with_and_chance(app):
     assert not typed(app).get("plotly_chart")
     assert not typed(app, published_value="31", published_groups="100").get("plotly_chart")  # not comparable

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -483,6 +484,8 @@ def _of_number(
             for label in ("System", "Method")
         )
     named = {name: said for name, said in (("system", system), ("method", method)) if said}
+    with place:
+        _ask_of_share(value)
     try:
         if value.strip():
             return [chosen._typed(metric, value, groups, system, method)], named, place
@@ -492,6 +495,22 @@ def _of_number(
         with place:
             show_error(error)
     return [], named, place
+
+
+def _ask_of_share(value: str) -> None:
+    """Of a value such as 0.31, which may be a share of 1: as what it is taken, and a button that makes it a percentage;
+    nothing of one that says its percent sign."""
+    typed = value.strip().replace(",", ".")
+    if not re.fullmatch(r"0?\.\d*[1-9]\d*", typed):
+        return
+    meant = f"{Decimal(typed).scaleb(2).normalize():f}"
+    with st.container(horizontal=True, vertical_alignment="center", key="published-share"):
+        st.caption(f"Taken as {typed} %.", width="content")
+        st.button(f"I mean {meant} %", on_click=_type_value, args=(meant,))
+
+
+def _type_value(value: str) -> None:
+    st.session_state["published_value"] = value
 
 
 class _GivenFile(NamedTuple):
