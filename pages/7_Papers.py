@@ -24,7 +24,7 @@ from core.papers.background import is_working, start_table, stop_table
 from core.runs.store import RunStore
 from ui import paper_claims, published, runs, shipped_results, ttm_shifts
 from ui.formatting import unbroken
-from ui.measured_here import _FIRST_LINES, beside_note, figure_numbers, record_here
+from ui.measured_here import _FIRST_LINES, beside_note, figure_numbers, headline, names_note, record_here
 from ui.missing import ways_to_get
 from ui.navigation import TRAIN
 from ui.views import read_view, view_field
@@ -636,13 +636,20 @@ def as_figure(name: str, seeds: int, made: list[papers.TablePlan], chosen: str =
         plan = plan_now(ui.VisitorStore(), name, seeds, made)
         record = plan.record()
         data, ranked = figure_numbers(ui.VisitorStore(), record), table_html._compares_rows(record)
-        shown_data = columns_of(record).get(chosen, data)
+        whole = columns_of(record).get(chosen, data)
+        shown_data, who = headline(record, whole, ranked)
+        if who and st.session_state.get("all_rows", st.query_params.get("all_rows") == "true"):
+            shown_data = whole
         side = "" if shown_data.is_one_sided else ", the reference hollow and yours filled"
         of = f", {chosen}" if chosen else ""
         alt = f"Numbers of the table {plan.title}{of}{side}, one row per line."
         marks = len(shown_data.results) if shown_data.has_few else 0
         least = max(_PHONE_ROW, _PHONE_MARK * marks) if on_phone() else 0
         ui.chart(plots.papers_figure(shown_data, ranked, least), alt, "papers-figure")
+        if who:
+            choose_rows(len(whole.lines), who)
+        if said := names_note(record, shown_data):
+            st.caption(escape_markdown(said))
         if any(line.startswith("here: ") for line in shown_data.lines):
             st.caption(HERE_NOTE)
         if least and (said := plots._chance_said(shown_data)):
@@ -650,6 +657,14 @@ def as_figure(name: str, seeds: int, made: list[papers.TablePlan], chosen: str =
         if ranked:
             note = highest_note(shown_data, len(shown_data.results) < len(data.results))
             st.caption(f"{note} {beside_note(record)}")
+
+
+def choose_rows(count: int, who: str) -> None:
+    """Below a figure of a part of its rows: the way to all of them, and who the part is."""
+    with st.container(horizontal=True, vertical_alignment="center", key="figure-rows"):
+        st.toggle(f"All {count} rows", key="all_rows", bind="query-params", width="content")
+        if not st.session_state["all_rows"]:
+            st.caption(f"Now: {who}.", width="content")
 
 
 def highest_note(shown_data: Any, has_more: bool) -> str:

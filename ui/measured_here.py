@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import streamlit as st
@@ -12,6 +13,40 @@ from core.papers import table_html
 from core.runs.store import RunStore
 
 _FIRST_LINES = 8  # of our long table below a paper's: four sets, each with test-time matching and SimpleMatch
+
+# Of many rows of a figure those that are shown at first: by table, or by paper, what their names match, and who they
+# are in words.
+_HEADLINE = {
+    "ttm/1": (r"\bCLIP-B16$|^here: ", "the paper's CLIP, and ours"),
+    "ttm/2": (
+        r"^(?!here: )|(attribute-swap|left-right|front-behind|relations-1x4)@",
+        "the paper's, and four of ours",
+    ),
+    "ttm/9": (r"T=(3|10)$", "3 and 10 iterations"),
+    "vgpt": (r"^(BLIP, |OPT|human$)", "BLIP, the text model OPT and the highest"),
+    "cola": (
+        r"^CLIP, (zero-shot|FT late|MM-Pred|MM-Adapter)$|^(here: |human$)",
+        "four of CLIP, and the highest",
+    ),
+}
+# What a name in a figure's rows or columns matches -> what the name means. Of a phone there is no pointer to rest on
+# it.
+_NAMES = {
+    r"^raw ": "raw: the model as it is.",
+    r"^TTM GroupMatch": "SimpleMatch learns all of a model's own matchings at once; TTM begins with the surest.",
+    r"T=\d": "T: iterations of TTM.",
+    r"blind": "blind: sees no picture.",
+    r"ITC": "ITC compares picture and caption, each read by itself; ITM reads both together.",
+    r"^BLIP, ITM$": "ITM: a score that reads picture and caption together.",
+    r"VisualGPTScore": "VisualGPTScore: the generative score.",
+    r"α=(0|1)\b": "α: how much of the language prior is taken off; 0 is none, 1 all of it.",
+    r"α=α\*(_test|$|,)": "α*: chosen on the test set itself, so an upper bound.",
+    r"α=α\*_val": "α*_val: chosen on validation data.",
+    r"zero-shot": "zero-shot: the model as it is.",
+    r"FT late": "FT late: a new last layer for each encoder.",
+    r"MM-(Pred|Adapter)": "MM-Pred, MM-Adapter: a small network reads the picture's parts and the words together.",
+    r"Token map": "Token map: each word is compared with the part of the picture that it fits best.",
+}
 
 
 def record_here(store: RunStore, key: str) -> dict[str, Any]:
@@ -51,6 +86,28 @@ def beside_note(record: dict[str, Any]) -> str:
         if has_own
         else ""
     )
+
+
+def headline(record: dict[str, Any], data: Any, highest: bool) -> tuple[Any, str]:
+    """Of a figure's numbers the rows that are shown at first, and who they are; all of them, and "", where they are few
+    or none is named. highest : the figure names the highest of each column."""
+    table = str(record["table"])
+    names, said = _HEADLINE.get(table) or _HEADLINE.get(table.partition("/")[0]) or ("", "")
+    few = data._headline(names, highest) if names else data
+    return few, said if few is not data else ""
+
+
+def names_note(record: dict[str, Any], data: Any) -> str:
+    """What the names in a figure of a paper's table mean, each in a sentence; "" where none needs one."""
+    if str(record["table"]).startswith("world"):
+        return ""
+    names = [*data.lines, *data.results]
+    said = {
+        pattern: text for pattern, text in _NAMES.items() if any(re.search(pattern, name) for name in names)
+    }
+    if r"ITC" in said:  # which says ITM, too
+        said.pop(r"^BLIP, ITM$", None)
+    return " ".join(said.values())
 
 
 def figure_numbers(store: RunStore, record: dict[str, Any]) -> Any:

@@ -34,8 +34,8 @@ _NAMES = """
     source scale
     rset images left right queries query words pool most rpredict measure rmetric trainon strategy fusion base mix
     outcome aseed asteps abatch alr adapter paperbase costmetric
-    paper table column empty world world_set published published_set published_metric published_value published_groups
-    published_system published_method
+    paper table column all_rows empty world world_set published published_set published_metric published_value
+    published_groups published_system published_method
     way hub try_model
     together columns find compared_metric differ points in_order
     no_page swapped

@@ -33,6 +33,8 @@ _CHANCE, _CHANCES = "#868c9b", 3  # the colour of chance levels, and how many a 
 _UPRIGHT = 11  # pixels of a chance level's line, above and below its row's middle
 # On a phone: how far the results of a row lie apart, as a part of it; pixels of a line of its legend.
 _SPREAD, _LEGEND_LINE = 0.84, 19
+# Lines that are seen at once; of more some are shown, where at least so many are spared.
+_FEW_LINES, _FEW_LESS = 8, 3
 _FEW = 4  # results that lie on one line and can still be told apart
 _RANDOM, _HUMAN = "random, chance", "human"  # lines of a table that are no model
 # Pixels. On a laptop's screen of 768 a table's figure has `_ROWS` for its rows, where these are many and of one column
@@ -131,6 +133,24 @@ class PapersData(NamedTuple):
         results, metrics = ([of[j] for j in js] for of in (self.results, self.metrics))
         kinds = [self.kinds[j] for j in js]
         return self._replace(lines=lines, results=results, metrics=metrics, kinds=kinds, **numbers)
+
+    def _headline(self, names: str, highest: bool) -> PapersData:
+        """Of many lines those that a claim is about, and any that has a number of yours; all where these are few, or
+        few would be spared. names : what their names match. highest : with the highest of each column, which the figure
+        names."""
+        kept = np.array([bool(re.search(names, line)) for line in self.lines], bool)
+        if len(kept) <= _FEW_LINES or not kept.any():
+            return self
+        kept |= (~np.isnan(self.yours)).any(axis=1)
+        compared = np.array([line not in (_HUMAN, _RANDOM) for line in self.lines])
+        for values in (self.paper.T, self.shipped.T) if highest else ():
+            for column in np.where(compared, values, np.nan):
+                if not np.isnan(column).all():
+                    kept |= column == np.nanmax(column)
+        if len(kept) - kept.sum() < _FEW_LESS:
+            return self
+        lines = [line for line, is_kept in zip(self.lines, kept, strict=True) if is_kept]
+        return self._replace(lines=lines, **{name: getattr(self, name)[kept] for name in self._fields[5:]})
 
     @property
     def is_one_sided(self) -> bool:
