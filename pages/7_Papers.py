@@ -642,18 +642,18 @@ def as_figure(name: str, seeds: int, made: list[papers.TablePlan], chosen: str =
             shown_data = whole
         side = "" if shown_data.is_one_sided else ", the reference hollow and yours filled"
         of = f", {chosen}" if chosen else ""
-        alt = f"Numbers of the table {plan.title}{of}{side}, one row per line."
+        part = "" if shown_data is whole else f", {len(shown_data.lines)} of {len(whole.lines)} lines"
+        alt = f"Numbers of the table {plan.title}{of}{side}, one row per line{part}."
         marks = len(shown_data.results) if shown_data.has_few else 0
         least = max(_PHONE_ROW, _PHONE_MARK * marks) if on_phone() else 0
         ui.chart(plots.papers_figure(shown_data, ranked, least), alt, "papers-figure")
         if who:
             choose_rows(len(whole.lines), who)
-        if said := names_note(record, shown_data):
-            st.caption(escape_markdown(said))
+        levels = plots._chance_said(shown_data) if least else ""  # its legend would be of five lines
+        if said := " ".join(filter(None, (levels, names_note(record, shown_data)))):
+            st.caption(said)
         if any(line.startswith("here: ") for line in shown_data.lines):
             st.caption(HERE_NOTE)
-        if least and (said := plots._chance_said(shown_data)):
-            st.caption(said)  # its legend would be of five lines
         if ranked:
             note = highest_note(shown_data, len(shown_data.results) < len(data.results))
             st.caption(f"{note} {beside_note(record)}")
@@ -664,7 +664,7 @@ def choose_rows(count: int, who: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="figure-rows"):
         st.toggle(f"All {count} rows", key="all_rows", bind="query-params", width="content")
         if not st.session_state["all_rows"]:
-            st.caption(f"Now: {who}.", width="content")
+            st.caption(f"Shown: {who}.", width="content")
 
 
 def highest_note(shown_data: Any, has_more: bool) -> str:

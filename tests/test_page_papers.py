@@ -480,7 +480,7 @@ def test_a_figure_of_several_data_sets_shows_one_and_the_address_says_which(app,
     """Table 1a had 22 rows of four kinds of mark, 900 pixels high, one upon the other."""
     files = {}
     monkeypatch.setattr(ui, "export_section", lambda name, table, figures, **_: files.update(figures))
-    test = app(PAPERS, paper="Language priors", table="Table 1a")
+    test = app(PAPERS, paper="Language priors", table="Table 1a", all_rows="true")
     choice = test.segmented_control(key="column")
     assert choice.options == ["VG-Relation", "VG-Attribution", "COCO-Order", "Flickr30k-Order", "all"]
     marks, lines = shown_figure(test)
@@ -502,6 +502,78 @@ def test_a_figure_of_several_data_sets_shows_one_and_the_address_says_which(app,
     assert test.segmented_control(key="column").value == "all"
     fine(test.selectbox(key="table").set_value("Table 3a").run())
     assert shown_figure(test)[0]
+
+
+@pytest.mark.parametrize(
+    ("paper", "table", "few", "count"),
+    [
+        ("Test-Time Matching", "Table 1", 7, 15),
+        ("Language priors", "Table 1a", 7, 20),
+        ("Cola", "Table 1", 6, 13),
+    ],
+)
+def test_a_figure_of_many_rows_begins_with_those_of_its_claim_and_has_all_in_one_click(
+    app, monkeypatch, paper, table, few, count
+):
+    """Up to 20 rows of four marks at once: visitors called the page dense."""
+    files = {}
+    monkeypatch.setattr(ui, "export_section", lambda name, table, figures, **_: files.update(figures))
+    test = app(PAPERS, paper=paper, table=table)
+    rows = test.toggle(key="all_rows")
+    assert rows.label == f"All {count} rows" and len(shown_figure(test)[1]) == few
+    assert any(each.value.startswith("Shown: ") for each in test.caption)
+    assert f"{few} of {count} lines" in test.get("plotly_chart")[0].proto.alt
+    assert len(files["numbers"]().layout.yaxis.ticktext) == count  # what is exported is whole
+    fine(rows.set_value(True).run())
+    assert len(shown_figure(test)[1]) == count and "Shown: " not in text(test)
+    linked = app(PAPERS, paper=paper, table=table, all_rows="true")
+    assert len(shown_figure(linked)[1]) == count
+
+
+def test_a_figure_of_few_rows_has_no_choice_of_them(app):
+    for table in ("Table 7", "Table 8"):
+        assert "all_rows" not in {each.key for each in app(PAPERS, **TTM, table=table).toggle}
+
+
+def test_the_rows_shown_at_first_hold_the_highest_of_each_column_and_any_of_yours(tmp_path):
+    data = papers_data(papers.table_plan(RunStore(tmp_path), "cola/1").record())._main()
+    few = data._headline("^CLIP, zero-shot$", True)
+    assert few.lines == ["CLIP, zero-shot", "CLIP, MM-Adapter", "FLAVA, MM-Adapter"]
+    assert np.array_equal(np.nanmax(few.paper, axis=0), np.nanmax(data.paper, axis=0))
+    assert data._headline("^CLIP, zero-shot$", False).lines == ["CLIP, zero-shot"]
+    yours = data.yours.copy()
+    yours[data.lines.index("FLAVA, Linear")] = 50.0
+    assert "FLAVA, Linear" in data._replace(yours=yours)._headline("^CLIP, zero-shot$", False).lines
+    assert data._headline("^no such$", True) is data and data._headline("^(CLIP|FLAVA, [MF])", False) is data
+    short = data._replace(lines=data.lines[:8], **{f: getattr(data, f)[:8] for f in data._fields[5:]})
+    assert short._headline("^CLIP, zero-shot$", True) is short
+
+
+@pytest.mark.parametrize(
+    ("paper", "table", "said"),
+    [
+        ("Test-Time Matching", "Table 1", ["**SimpleMatch**: learns", "**raw**: the model as it is."]),
+        (
+            "Language priors",
+            "Table 1a",
+            [
+                "**VisualGPTScore**: the generative score.",
+                r"**α\***: chosen on the test set itself, so an upper bound.",
+                "0 is none, 1 all of it.",
+                "**blind**: sees no picture.",
+            ],
+        ),
+        ("Language priors", "Table 3a", [r"**α\*\_val**: chosen on validation data."]),
+        ("Language priors", "Table 6", [r"**α\*\_test**: chosen on the test set itself, so an upper bound."]),
+        ("Cola", "Table 1", ["**FT late**: a new last layer", "**Token map**: compares each word"]),
+    ],
+)
+def test_what_the_names_in_a_figure_mean_stands_below_it(app, paper, table, said):
+    """“VisualGPTScore α=α*” was explained nowhere."""
+    captions = [each.value for each in app(PAPERS, paper=paper, table=table).caption]
+    (note,) = [each for each in captions if said[0] in each]
+    assert all(each in note for each in said)
+    assert (r"α\*\_val" in note) == (table == "Table 3a")  # none that the figure does not have
 
 
 def test_a_column_that_a_table_does_not_have_is_said_and_the_first_is_shown(app):

@@ -9,6 +9,7 @@ import streamlit as st
 
 from core import figures as plots
 from core import papers
+from core.figures.text import escape_markdown
 from core.papers import table_html
 from core.runs.store import RunStore
 
@@ -23,29 +24,36 @@ _HEADLINE = {
         "the paper's, and four of ours",
     ),
     "ttm/9": (r"T=(3|10)$", "3 and 10 iterations"),
-    "vgpt": (r"^(BLIP, |OPT|human$)", "BLIP, the text model OPT and the highest"),
+    "vgpt": (r"^(BLIP, |OPT|human$)", "BLIP, OPT and the highest"),
     "cola": (
         r"^CLIP, (zero-shot|FT late|MM-Pred|MM-Adapter)$|^(here: |human$)",
         "four of CLIP, and the highest",
     ),
 }
-# What a name in a figure's rows or columns matches -> what the name means. Of a phone there is no pointer to rest on
-# it.
+# What a name in the rows or columns of a figure matches -> the name, and what it means: a phone has no pointer to rest
+# on it.
 _NAMES = {
-    r"^raw ": "raw: the model as it is.",
-    r"^TTM GroupMatch": "SimpleMatch learns all of a model's own matchings at once; TTM begins with the surest.",
-    r"T=\d": "T: iterations of TTM.",
-    r"blind": "blind: sees no picture.",
-    r"ITC": "ITC compares picture and caption, each read by itself; ITM reads both together.",
-    r"^BLIP, ITM$": "ITM: a score that reads picture and caption together.",
-    r"VisualGPTScore": "VisualGPTScore: the generative score.",
-    r"α=(0|1)\b": "α: how much of the language prior is taken off; 0 is none, 1 all of it.",
-    r"α=α\*(_test|$|,)": "α*: chosen on the test set itself, so an upper bound.",
-    r"α=α\*_val": "α*_val: chosen on validation data.",
-    r"zero-shot": "zero-shot: the model as it is.",
-    r"FT late": "FT late: a new last layer for each encoder.",
-    r"MM-(Pred|Adapter)": "MM-Pred, MM-Adapter: a small network reads the picture's parts and the words together.",
-    r"Token map": "Token map: each word is compared with the part of the picture that it fits best.",
+    r"^raw ": ("raw", "the model as it is."),
+    r"^TTM GroupMatch": (
+        "SimpleMatch",
+        "learns all of its own matchings at once, where TTM begins with the surest.",
+    ),
+    r"T=\d": ("T", "iterations of TTM."),
+    r"\bblind\b": ("blind", "sees no picture."),
+    r"\bITC\b": ("ITC", "compares picture and caption, each read by itself."),
+    r"\bITM\b": ("ITM", "reads both together."),
+    r"VisualGPTScore": ("VisualGPTScore", "the generative score."),
+    r"α": ("α", "how much of the language prior is taken off; 0 is none, 1 all of it."),
+    r"α\*($|,)": ("α*", "chosen on the test set itself, so an upper bound."),
+    r"α\*_test": ("α*_test", "chosen on the test set itself, so an upper bound."),
+    r"α\*_val": ("α*_val", "chosen on validation data."),
+    r"zero-shot": ("zero-shot", "the model as it is."),
+    r"FT late": ("FT late", "a new last layer for each encoder."),
+    r"MM-(Pred|Adapter)": (
+        "MM-Pred, MM-Adapter",
+        "a small network reads the picture's parts and the words together.",
+    ),
+    r"Token map": ("Token map", "compares each word with the part of the picture that it fits best."),
 }
 
 
@@ -98,16 +106,12 @@ def headline(record: dict[str, Any], data: Any, highest: bool) -> tuple[Any, str
 
 
 def names_note(record: dict[str, Any], data: Any) -> str:
-    """What the names in a figure of a paper's table mean, each in a sentence; "" where none needs one."""
+    """What the names in a figure of a paper's table mean, in Markdown; "" where none needs it."""
     if str(record["table"]).startswith("world"):
         return ""
     names = [*data.lines, *data.results]
-    said = {
-        pattern: text for pattern, text in _NAMES.items() if any(re.search(pattern, name) for name in names)
-    }
-    if r"ITC" in said:  # which says ITM, too
-        said.pop(r"^BLIP, ITM$", None)
-    return " ".join(said.values())
+    found = [said for pattern, said in _NAMES.items() if any(re.search(pattern, name) for name in names)]
+    return " ".join(f"**{escape_markdown(name)}**: {meaning}" for name, meaning in found)
 
 
 def figure_numbers(store: RunStore, record: dict[str, Any]) -> Any:
