@@ -1,5 +1,7 @@
 """What an adaptation costs, by test-time matching or by a strategy: measured against the right base, and kept."""
 
+import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -7,8 +9,11 @@ import pytest
 from adapted import finish
 
 from core import figures
+from core.base import processes
+from core.base.errors import InputError
 from core.base.paths import assets
-from core.cola import forgetting
+from core.cola import cost_process, forgetting
+from core.figures.text import escape_markdown
 from core.runs import models
 from core.runs.cost_file import _COST_COLUMNS
 from core.runs.store import RunStore
@@ -53,6 +58,50 @@ def test_what_an_adaptation_of_either_kind_costs_is_kept_in_its_run(tmp_path, mo
         assert (row.fixed - row.broken) * 100 / row.groups == pytest.approx(row.difference)
 
 
+def test_a_measurement_goes_on_by_itself_starts_once_and_is_stopped(tmp_path, monkeypatch):
+    """It was computed inside the page, and ended when that was left."""
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
+    store = RunStore()
+    job = TTMRun.of("scenes/left-right", CLIP, groups=8, device="cpu", options={"iterations": 1, "epochs": 1})
+    run = finish(store, "t", job)
+    started, start = [], processes.start_module
+    monkeypatch.setattr(
+        processes, "start_module", lambda *words: started.append(start(*words)) or started[-1]
+    )
+    assert cost_process._cost_work(store, run) is None
+    for _ in range(2):
+        cost_process._start_cost(store, run)
+    assert len(started) == 1 and started[0].is_alive()
+    assert costs.cost_answer(store, store.get(run)).word == "Measuring now"
+    deadline = time.monotonic() + 150
+    while (work := cost_process._cost_work(store, run)).share == 0 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert 0 < work.share < 1 and not work.error
+    cost_process._stop_cost(store, run)
+    assert cost_process._cost_work(store, run) is None and not started[0].is_alive()
+    assert costs.cost_answer(store, store.get(run)).word == "Not measured"
+
+
+def test_a_measurement_that_ends_without_a_table_says_why_and_can_be_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
+    store = RunStore()
+    run = store.create("ttm", "t", TTMRun.of("scenes/swap", CLIP, options={"iterations": 1}).written())
+    cost_process._main([run.id])  # it has no model yet
+    finished = replace(run, status="finished")
+    why = cost_process._cost_work(store, run.id).error
+    answer = costs.cost_answer(store, finished)
+    assert (
+        why and answer.word == "Not measured" and answer.said.endswith(f"Last time: {escape_markdown(why)}")
+    )
+    dead = processes.ProcessIdentity(2**22 + 1, 0.0, processes._boot_id())
+    monkeypatch.setattr(processes, "start_module", lambda *words: dead)
+    cost_process._start_cost(store, run.id)
+    assert cost_process._cost_work(store, run.id).error == "the measurement was interrupted."
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    with pytest.raises(InputError, match="not measured on this server"):
+        cost_process._start_cost(store, run.id)
+
+
 def test_the_cost_figure_marks_what_is_settled_and_falls_back_on_textscore_for_single_images():
     from core.figures import cost_data, cost_figure
 
@@ -77,7 +126,6 @@ def test_the_cost_figure_marks_what_is_settled_and_falls_back_on_textscore_for_s
 def test_a_run_s_model_goes_by_its_name_wherever_a_model_is_named(tmp_path, monkeypatch):
     import shutil
 
-    from core.base.errors import InputError
     from core.scorers.hub import builtin_models
     from core.scoring.load import scorer_key, scorer_kind
 

@@ -14,6 +14,8 @@ from adapted import finish
 from driving import button, fine, html, text, whole_app
 
 from core.base.paths import assets
+from core.base.processes import ProcessIdentity
+from core.cola import cost_process
 from core.cola.run import StrategyRun
 from core.figures.retrieval import (
     _CurveData,
@@ -757,7 +759,20 @@ def test_what_an_adaptation_costs_is_measured_on_the_page_and_kept(app, finished
     run = finished()
     test = app(PAGE, view="train", run=run)
     assert "Costs elsewhere? **Not measured:** " in text(test) and len(test.get("plotly_chart")) == 2
+    started = []
+
+    def in_a_process(module, arguments, log):  # which would not know the one set
+        started.append(arguments)
+        return ProcessIdentity.of(os.getpid())
+
+    monkeypatch.setattr("core.base.processes.start_module", in_a_process)
     fine(button(test, "Measure it now").click().run())
+    left = app(PAGE, view="train", run=run)  # in another tab, or after a reload
+    assert started == [[run]]
+    assert "Costs elsewhere? **Measuring now:** it continues when you close this page." in text(left)
+    assert "0 %" in text(left) and button(left, "Stop")
+    assert not [b for b in left.button if b.label == "Measure it now"]
+    cost_process._main([run])
     again = app(PAGE, view="train", run=run)  # kept: nothing to press any more
     assert len(again.get("plotly_chart")) == 3
     assert not [b for b in again.button if b.label == "Measure it now"]

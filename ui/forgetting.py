@@ -11,15 +11,16 @@ import streamlit as st
 
 from core import figures
 from core.base.public_mode import is_public
-from core.base.text import _pct, _signed, _signed_range, counted
-from core.cola.forgetting import cached_table, run_table, unadapted_sets
-from core.figures.text import label_and_meaning
+from core.base.text import _pct, _signed, _signed_range, _time_left, counted
+from core.cola.cost_process import _cost_work, _start_cost, _stop_cost
+from core.cola.forgetting import cached_table, unadapted_sets
+from core.figures.text import escape_markdown, label_and_meaning
 from core.metrics.groups import GROUP_MATCH, METRICS
 from core.runs.store import Run, RunStore
 from ui.export import chart
-from ui.formatting import _and, anchor, p_text, progress_bar, true_minus, unbroken
+from ui.formatting import _and, anchor, p_text, true_minus, unbroken
 from ui.page import show_errors
-from ui.three_answers import COST, NOT_MEASURED, NOT_PROVEN, YES, Answer
+from ui.three_answers import COST, MEASURING, NOT_MEASURED, NOT_PROVEN, YES, Answer
 
 TITLE = "What adaptation costs"
 _EXPLANATION = (
@@ -72,16 +73,40 @@ def cost_answer(store: RunStore, run: Run, of: str = "") -> Answer:
         return Answer(COST, NOT_MEASURED, "the run has not finished, so there is no model yet.")
     if is_public():
         return Answer(COST, NOT_MEASURED, "run Crossmatch on your own machine to measure it.")
+    work = _cost_work(store, run.id)
+    if work is not None and not work.error:
+        return Answer(
+            COST, MEASURING, f"{of}it continues when you close this page.", lambda: _watch(store, run)
+        )
     sets = counted(len(unadapted_sets(str(run.config["benchmark"]))), "set")
-    return Answer(COST, NOT_MEASURED, f"{of}it takes {sets} and a minute.", lambda: _measure(run))
+    failed = "" if work is None else f" Last time: {escape_markdown(work.error)}"
+    return Answer(
+        COST, NOT_MEASURED, f"{of}it takes {sets} and a minute.{failed}", lambda: _measure(store, run)
+    )
 
 
-def _measure(run: Run) -> None:
-    """The button that measures it."""
-    place = st.empty()
-    if place.button("Measure it now", icon=":material/balance:", key=f"cost-{run.id}", help=_MEASURES):
+def _measure(store: RunStore, run: Run) -> None:
+    """The button that has a process measure it."""
+    if st.button("Measure it now", icon=":material/balance:", key=f"cost-{run.id}", help=_MEASURES):
         with show_errors():
-            run_table(run.id, progress=progress_bar(place, "Stay on this page. Measuring"))
+            _start_cost(store, run.id)
+            st.rerun()
+
+
+def _watch(store: RunStore, run: Run) -> None:
+    """How far the measurement is, in every tab that shows the run, until it has ended."""
+    st.fragment(_at_work, run_every=1.0)(store, run.id)
+
+
+def _at_work(store: RunStore, run_id: str) -> None:
+    work = _cost_work(store, run_id)
+    if work is None or work.error:
+        st.rerun()
+    left = "" if work.seconds_left is None else f", {_time_left(work.seconds_left)}"
+    with st.container(horizontal=True, vertical_alignment="center", width="content"):
+        st.markdown(f"{100 * work.share:.0f} %{left}", width="content")
+        if st.button("Stop", icon=":material/stop:", key=f"stop-cost-{run_id}"):
+            _stop_cost(store, run_id)
             st.rerun()
 
 

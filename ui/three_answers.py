@@ -15,6 +15,7 @@ from ui.formatting import true_minus, unbroken
 
 YES, NO, NOT_PROVEN, NOT_MEASURED, NOT_YET = "Yes", "No", "Not proven", "Not measured", "Not yet"
 AT_ITS_END = "When it ends"  # in the place of such a word, of a run at work
+MEASURING = "Measuring now"  # of what somebody has asked for
 LUCK, CONTROLS, COST = "Beyond luck?", "Beyond controls?", "Costs elsewhere?"
 
 
@@ -22,7 +23,7 @@ class Answer(NamedTuple):
     """A line of the box."""
 
     question: str
-    word: str  # one of the six above
+    word: str  # one of the seven above
     said: str = ""  # its number; Markdown
     offer: Callable[[], None] | None = None  # draws the one button that measures it, or leads to what did
 

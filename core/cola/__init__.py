@@ -2,6 +2,7 @@
 
     run.py            a run as a description, and its execution; measures, and so reads what is right
     forgetting.py     what adaptation costs elsewhere
+    cost_process.py   the same in a process of its own
     table.py          the strategies beside each other
     tasks.py          what is trained and tested on, by name
     _queries.py       queries and relevance from scene graphs
