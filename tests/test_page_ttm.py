@@ -1222,6 +1222,12 @@ def test_back_from_a_run_is_the_form_and_another_page_keeps_the_run(app, made): 
     assert button(test, "Start the run") and "run" not in test.query_params
 
 
+def test_a_short_run_says_that_a_longer_one_may_end_otherwise(app, made):  # noqa: F811
+    said = "A short run: 2 iterations, the preset has 10. A longer one may end otherwise."
+    assert said in text(app(TTM, run=made.seeds[0]))
+    assert "A short run" not in text(app(TTM, run="example"))
+
+
 def test_from_a_finished_run_a_new_one_is_one_click_away(app, made):  # noqa: F811
     for run in (made.seeds[0], made.group, made.simplematch):
         test = fine(button(app(TTM, run=run), "New run").click().run())

@@ -30,10 +30,8 @@ class Answer(NamedTuple):
 
 def three_answers(answers: Sequence[Answer], first: str = "", is_long: bool = False) -> None:
     """The box, a line for each. first : the line above them, Markdown. is_long : of a run at work whether the answers
-    will be longer than usual: a phone keeps their place, see style.css."""
+    will be longer than usual: their place is kept for them, see style.css."""
     with st.container(border=True, key="three-answers", gap="xsmall"):
-        if is_long:
-            st.container(key="long-answers").html("<i></i>")
         if first:
             st.markdown(unbroken(true_minus(first)))
         for number, (question, word, said, offer) in enumerate(answers):
@@ -45,6 +43,9 @@ def three_answers(answers: Sequence[Answer], first: str = "", is_long: bool = Fa
             with st.container(horizontal=True, vertical_alignment="center", key=f"answer-{number}"):
                 st.markdown(line, width="content")
                 offer()
+        if first and any(answer.word == AT_ITS_END for answer in answers):
+            # The last: it stays while the answers of a run that has just ended come one by one.
+            st.container(key="long-answers" if is_long else "usual-answers").html("<i></i>")
 
 
 def not_yet(never: Sequence[Answer] = ()) -> list[Answer]:

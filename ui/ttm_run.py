@@ -47,7 +47,7 @@ from core.ttm.records import (
     divergence,
 )
 from core.ttm.records import changes as paired_changes
-from core.ttm.run import SimpleMatchRun, adaptation
+from core.ttm.run import SimpleMatchRun, TTMRun, adaptation
 from core.ttm.seeds import SeedGroup, _is_seedless
 from ui.export import chart, csv_button, export_section, picture_buttons
 from ui.forgetting import TITLE as COSTS
@@ -356,8 +356,23 @@ def curves_and_cards(run: Run, records: Sequence[Mapping[str, Any]]) -> None:
     left, right = st.columns([3, 1], gap="medium")
     with left:
         curves(records, total)
+        if short := _short_line(run):
+            st.caption(short)
     with right:
         before_and_after(records)
+
+
+def _short_line(run: Run) -> str:
+    """That a finished run has fewer iterations than the preset of its set and model, so that its verdict is of those
+    alone; "" of any other."""
+    job = adaptation(run.config)
+    if run.status != "finished" or not isinstance(job, TTMRun) or job.benchmark is None:
+        return ""
+    usual = TTMRun.of(job.benchmark, job.model).settings.iterations
+    if job.settings.iterations >= usual:
+        return ""
+    own = counted(job.settings.iterations, "iteration")
+    return f"A short run: {own}, the preset has {usual}. A longer one may end otherwise."
 
 
 def curves(steps: Sequence[Mapping[str, Any]], total: int) -> None:

@@ -92,7 +92,7 @@ def _main(arguments: Sequence[str]) -> None:
         if now - told < 1:
             return
         told = now
-        left = (now - began) / share * (1 - share) if share > 0.02 else None
+        left = (now - began) / share * (1 - share) if share > 0.1 else None
         files.write_json(path, {"process": process, "share": share, "left": left})
 
     try:
