@@ -116,7 +116,7 @@ PICTURELESS = {"lm", "blind"}  # kinds of scores for which no picture is looked 
 INTRO = """
 # Which caption belongs to which image?
 Image A belongs to caption 1, image B to caption 2. Does a model know it? Choose an example, or bring two images and
-two captions of your own.
+two captions of your own; the models know drawn scenes, no photographs.
 """
 APP_ADDRESS = "CROSSMATCH_APP_URL"  # the variable with the address of the whole app, where it has one
 PAPER = "[Test-Time Matching](https://arxiv.org/abs/2510.07632)"

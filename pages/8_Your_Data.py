@@ -68,6 +68,7 @@ from ui.uploads import (
 from ui.views import came_back_to, read_view, view_field
 
 NAMED = 5  # files, in a sentence
+REFUSED = 3  # files that are not stored, each with its sentence; those of the others are folded
 LEAD = "Add images, scores, embeddings or models of your own. Every file is checked, and no file is ever run."
 HOSTED = (
     "This is a public server: it takes files of scores or embeddings, for you alone. Install Crossmatch on your own "
@@ -380,13 +381,24 @@ def _first_names(names: list[str]) -> str:
 def refused(wrong: list[tuple[Any, InputError]]) -> None:
     """What is wrong with files, the newest first, which somebody has just brought: that it belongs elsewhere, a form
     for its columns, or all of its mistakes; of each older one the first of these alone."""
+    said = []
     for place, (file, error) in enumerate(reversed(wrong)):
         if misplaced.not_scores(file):
             continue
         if place == 0:
             misplaced.show_mistakes(error, file.name, file.getvalue(), "Nothing of it is stored: mend")
-        else:
+        elif place < REFUSED:
             ui.show_error(error)
+        else:
+            said.append(error_text(error))
+    more_refused(said)
+
+
+def more_refused(lines: list[str]) -> None:
+    """The sentences of files beyond the first few, in a fold: of ten files one red box filled the screen."""
+    if lines:
+        with st.expander(f"And {len(lines)} more {'file' if len(lines) == 1 else 'files'} not stored"):
+            st.error("  \n".join(lines), icon=":material/error:")
 
 
 NOT_STORED = "Files that are not stored"
@@ -410,8 +422,10 @@ _BESIDE_SAID = {TAGS: "tags, added to {}", PRIOR: "a language prior, added to {}
 def not_stored(left_out: list[tuple[Any, InputError]], entry: str) -> None:
     """A sentence for each file that was refused where another one is shown, right below the field: what is wrong with
     it. The newest first; their forms and tables follow (`ways_on`)."""
-    lines = dict.fromkeys(misplaced.why_not_stored(file, error, entry) for file, error in reversed(left_out))
-    st.error("  \n".join(f"**Not stored**: {line}" for line in lines), icon=":material/error:")
+    why = dict.fromkeys(misplaced.why_not_stored(file, error, entry) for file, error in reversed(left_out))
+    lines = [f"**Not stored**: {line}" for line in why]
+    st.error("  \n".join(lines[:REFUSED]), icon=":material/error:")
+    more_refused(lines[REFUSED:])
 
 
 def ways_on(left_out: list[tuple[Any, InputError]]) -> bool:

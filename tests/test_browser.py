@@ -1111,9 +1111,13 @@ def test_both_cards_of_a_finished_run_are_whole_on_a_laptops_first_screen(visit)
     assert len(cards) == 2 and all(box["bottom"] <= 768 for box in cards)
 
 
-def test_on_a_phone_a_table_that_goes_on_fades_at_its_edge_until_it_is_scrolled_to_its_end(visit):
-    """Its fourth column ended exactly at the screen's edge, and the other six were never looked for."""
-    page = visit("/Matching?by_every_metric=true", width=390, height=844)
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (844, 390)])
+def test_on_a_phone_a_table_that_goes_on_fades_at_its_edge_until_it_is_scrolled_to_its_end(
+    visit, width, height
+):
+    """Its fourth column ended exactly at the screen's edge, and the other six were never looked for. On a phone on its
+    side the runs' last columns were cut without a sign."""
+    page = visit("/Matching?by_every_metric=true", width=width, height=height)
     frame = page.get_by_test_id("stDataFrame").first
     frame.wait_for()
     frame.scroll_into_view_if_needed()

@@ -595,3 +595,22 @@ def test_columns_of_captions_in_a_table_of_tags_are_no_tags(tmp_path):
     assert "a mat on a cat" not in json.dumps(sliced) and "blue" in json.dumps(sliced)
     refused = crossmatch("evaluate", *files, "--by", "caption_0")
     assert refused.returncode and "colour" in refused.stderr
+
+
+def test_a_table_of_tags_leaves_the_columns_that_a_file_brings(tmp_path):
+    """They were gone: `--by` did not know a column of the very file that was measured."""
+    rows = ["group,image,caption,score,side,colour"]
+    for g in range(4):
+        own = f"{'lr'[g // 2]},grey"
+        rows += [f"g{g},{i},{j},{float(i == j)},{own}" for i in (0, 1) for j in (0, 1)]
+    (tmp_path / "scores.csv").write_text("\n".join(rows))
+    tags = ["group,colour", *(f"g{g},{('red', 'blue')[g % 2]}" for g in reversed(range(4)))]
+    (tmp_path / "tags.csv").write_text("\n".join(tags))
+    files = "--scores", tmp_path / "scores.csv", "--tags", tmp_path / "tags.csv"
+    both = crossmatch("evaluate", *files, "--json")
+    sliced = json.loads(both.stdout)["slices"]
+    assert {name: sorted(values) for name, values in sliced.items()} == {
+        "colour": ["blue", "red"], "side": ["l", "r"],
+    }  # fmt: skip
+    assert "--tags stands for what the groups themselves have as colour" in both.stderr
+    assert json.loads(crossmatch("evaluate", *files, "--tag", "side: l", "--json").stdout)["n_groups"] == 2

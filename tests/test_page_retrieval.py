@@ -316,7 +316,7 @@ def test_a_word_that_two_models_do_not_know_is_said_once(app):
 def test_the_table_shows_the_papers_numbers_and_says_what_to_run(app, monkeypatch, tmp_path):
     import core.base.paths
 
-    real = core.base.paths.assets()
+    real = core.base.assets()
     monkeypatch.setattr("core.base.paths.assets", lambda: tmp_path)
     (tmp_path / "papers").symlink_to(real / "papers")
     (tmp_path / "models").symlink_to(real / "models")
@@ -391,7 +391,7 @@ def test_what_limits_the_result_is_in_one_fold_and_not_between_the_result_and_th
 def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path):
     import core.base.paths
 
-    real = core.base.paths.assets()
+    real = core.base.assets()
     for name in ("papers", "models", "scenes"):
         (tmp_path / name).symlink_to(real / name)
     (tmp_path / "results").mkdir()
@@ -524,6 +524,30 @@ def test_the_first_sentence_of_what_training_changes_is_alone_above_a_phones_pic
         pictures = next(i for i, body in enumerate(shown) if "cm-ranked" in body)
         assert result < pictures and (tested > pictures) == phone
         assert shown[result].startswith("**") and shown[result].endswith(").**")
+
+
+@pytest.mark.parametrize("phone", [True, False])
+def test_what_the_best_training_costs_is_said_outside_the_fold(app, monkeypatch, phone):
+    """Only whoever opened a fold near the end of the page learned that anything gets worse."""
+    monkeypatch.setattr("ui.retrieval_table.on_phone", lambda: phone)
+    test = app(PAGE, view="What training changes")
+    bodies = [each.proto.body for each in test.main if each.type in ("markdown", "caption", "html")]
+    cost = next(i for i, body in enumerate(bodies) if body.startswith("**What it costs:**"))
+    said = bodies[cost].replace("\u00a0", " ")
+    rows = pd.read_csv(assets() / "results" / "cola_cost.csv")
+    rows = rows[(rows["strategy"] == "mm-pred")]
+    main = rows[
+        (rows["metric"] == "group_match") | ((rows["metric"] == "text_score") & rows["shape"].eq("1x4"))
+    ]
+    worst = main.loc[main["difference"].idxmin()]
+    assert f"worse on {(main['high'] < 0).sum()} of {main['set'].nunique()} other sets" in said
+    assert f"most on {worst['set'].removeprefix('scenes/')}: −{-worst['difference']:.1f} points" in said
+    assert "after MM-Pred" in said and "shorter training" in said and "one seed" in said
+    pictures = next(i for i, body in enumerate(bodies) if "cm-ranked" in body)
+    assert (cost > pictures) == phone
+    assert not next(
+        each for each in test.expander if each.label == "What training costs on other sets"
+    ).proto.expanded
 
 
 def test_a_phone_has_the_ranks_of_before_and_after_beside_each_other_with_short_heads(app, monkeypatch):

@@ -1590,6 +1590,26 @@ def test_of_several_files_with_mistakes_each_is_named_and_the_good_one_is_shown(
     assert "good.csv: 1 group" in text(test).replace("\\", "")
 
 
+@pytest.mark.parametrize("stored", [True, False])
+def test_of_many_files_that_are_not_stored_three_stand_open_and_the_others_in_a_fold(app, stored):
+    """Of ten files one red box filled the screen."""
+    bad = score_rows()[:-1] + ["b,1,1,x"]
+    test = several(
+        app, **({"good__csv": score_rows()} if stored else {}), **{f"bad{n}__csv": bad for n in range(6)}
+    )
+    (fold,) = [each for each in test.expander if each.label == "And 3 more files not stored"]
+    (folded,) = [each.value.replace("\\", "") for each in fold.error]
+    assert [f"bad{n}.csv" in folded for n in range(6)] == [True] * 3 + [False] * 3  # the newest stand open
+    open_ones = "".join(
+        each.value.replace("\\", "") for each in test.error if each.value.replace("\\", "") != folded
+    )
+    assert [f"bad{n}.csv" in open_ones for n in range(6)] == [False] * 3 + [True] * 3
+    few = several(
+        app, **({"good__csv": score_rows()} if stored else {}), **{f"bad{n}__csv": bad for n in range(3)}
+    )
+    assert not [each for each in few.expander if "not stored" in each.label]
+
+
 def test_the_only_table_of_scores_in_a_zip_is_read_as_that_table(app):
     """The two ways sent it to each other."""
     test = fine(

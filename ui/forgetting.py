@@ -112,6 +112,12 @@ def _at_work(store: RunStore, run_id: str) -> None:
 
 def measured_answer(table: pd.DataFrame, of: str = "") -> Answer:
     """What was measured of a run: on how many sets it is clearly worse, and where the most."""
+    is_worse, said = worse_elsewhere(table)
+    return Answer(COST, YES if is_worse else NOT_PROVEN, f"{of}{said} [See all of them](#{anchor(TITLE)})")
+
+
+def worse_elsewhere(table: pd.DataFrame) -> tuple[bool, str]:
+    """Whether one model is clearly worse on a set of the table, and on how many, and where the most, in words."""
     data = figures.cost_data(table, GROUP_MATCH)
     difference, low, high = (each[0] for each in (data.difference, data.low, data.high))
     sets = counted(len(data.sets), "other set")
@@ -120,11 +126,9 @@ def measured_answer(table: pd.DataFrame, of: str = "") -> Answer:
         f"{data.sets[worst].removeprefix('scenes/')}: {_signed(difference[worst])} points of GroupMatch "
         f"(95 % interval {_signed_range(low[worst], high[worst])})"
     )
-    link = f"[See all of them](#{anchor(TITLE)})"
     if (high < 0).any():
-        said = f"{of}clearly worse on {int((high < 0).sum())} of {sets}, most on {most}. {link}"
-        return Answer(COST, YES, said)
-    return Answer(COST, NOT_PROVEN, f"{of}clearly worse on none of {sets}; lowest on {most}. {link}")
+        return True, f"clearly worse on {int((high < 0).sum())} of {sets}, most on {most}."
+    return False, f"clearly worse on none of {sets}; lowest on {most}."
 
 
 def _verdict(data: Any) -> str:

@@ -16,7 +16,7 @@ from core.base.errors import InputError
 from core.base.table_formats import _result_csv, open_table, read_bytes
 from core.base.text import counted
 from core.cli import options
-from core.cli._evaluation import cluster_by, load_evaluation
+from core.cli._evaluation import cluster_by, load_evaluation, tags_beside
 from core.cli._files import _is_embeddings, _is_file, _refuse_file
 from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._latex import _latex_of, _of_groups, _refuse_two_forms, _row_names
@@ -137,16 +137,11 @@ def _both_sides(
         for side, is_embedded in zip((a, b), embedded, strict=True)
     )
     if tags is not None:  # by the names that A itself gives its groups, as the page has them
-        first.tags = _beside(first.tags, _tags_without_captions(tags, first.ids))
+        first.tags = tags_beside(first.tags, _tags_without_captions(tags, first.ids))
     if by_order:
         first, second = _in_order((a, b), first, second)
     _check_named(zip((a, b), embedded, (first, second), strict=True))
     return first, second
-
-
-def _beside(own: pd.DataFrame | None, table: pd.DataFrame) -> pd.DataFrame:
-    """The tags of groups with those of a table, which stand for columns of the same name."""
-    return table if own is None else table.assign(**own.drop(columns=table.columns, errors="ignore"))
 
 
 def _print_both(

@@ -40,6 +40,8 @@ from core.scoring.scores import planned_calls, score_all, score_groups
 from core.scoring.text_only import _score_text_only
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from core.debiasing.retrieval import RetrievalStudy
     from core.groups import GroupSet
 
@@ -64,6 +66,15 @@ def cluster_by(evaluation: Evaluation, tag: str | None) -> None:
             "columns of its own, and a file of them goes with --tags to `crossmatch evaluate` or `compare`."
         )
     evaluation.clusters = Clusters.of_tag(evaluation.tags, tag)
+
+
+def tags_beside(own: pd.DataFrame | None, table: pd.DataFrame) -> pd.DataFrame:
+    """The tags of groups with those of a table, which stand for columns of the same name; says of which they do."""
+    if own is None:
+        return table
+    if same := [str(name) for name in table.columns if name in own.columns]:
+        print_note(f"--tags stands for what the groups themselves have as {', '.join(same)}")
+    return table.assign(**own.drop(columns=table.columns, errors="ignore"))
 
 
 def read_score_file(

@@ -17,7 +17,7 @@ from core.base.lazy import pandas as pd
 from core.base.table_formats import _result_csv
 from core.cli._alpha_files import is_prior_file, prior_head, refuse_same, study_of_files
 from core.cli._alpha_text import format_groups, format_recall
-from core.cli._evaluation import check_slices
+from core.cli._evaluation import check_slices, tags_beside
 from core.cli._files import _is_file_and_no_benchmark, _refuse_file, _refuse_missing
 from core.cli._given_options import refuse_unused, require_benchmark
 from core.cli._output import count_progress, format_metrics, print_note, show_json, writing
@@ -177,7 +177,7 @@ class _Slicing(NamedTuple):
     def apply(self, study: AlphaStudy, tags: pd.DataFrame | None) -> tuple[AlphaStudy, _Parts]:
         """The study of the wanted groups, and of those with each value of a tag. tags : one row per group."""
         if self.file is not None:
-            tags = _tags_without_captions(self.file, ids=study.ids)
+            tags = tags_beside(tags, _tags_without_captions(self.file, ids=study.ids))
         whole = Evaluation(study.scores, study.truth, study.ids, tags)
         wanted = with_tags(whole, self.only)
         if self.by is None and self.file is None:
@@ -191,7 +191,8 @@ class _Slicing(NamedTuple):
     def apply_to_images(self, study: RetrievalStudy) -> tuple[RetrievalStudy, _Parts]:
         """The same for the images of a retrieval set; each part has the captions that belong to one of its images."""
         if self.file is not None:
-            study = replace(study, tags=_tags_without_captions(self.file, ids=study.ids))
+            own, table = study.tags, _tags_without_captions(self.file, ids=study.ids)
+            study = replace(study, tags=tags_beside(own, table))
         wanted = with_tags(study, self.only)
         if self.by is None and self.file is None:
             return wanted, {}

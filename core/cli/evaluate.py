@@ -16,7 +16,7 @@ from core.base.errors import InputError
 from core.base.table_formats import _result_csv
 from core.base.text import counted
 from core.cli import options
-from core.cli._evaluation import check_slices, cluster_by, load_evaluation
+from core.cli._evaluation import check_slices, cluster_by, load_evaluation, tags_beside
 from core.cli._files import _refuse_file, _scores_or_embeddings
 from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._latex import _latex_of, _of_groups, _refuse_two_forms, _row_names
@@ -68,7 +68,7 @@ def evaluate(
         command=_command(scores, benchmark, split),
     )  # fmt: skip
     if tags is not None:
-        evaluation.tags = _tags_without_captions(tags, evaluation.ids)
+        evaluation.tags = tags_beside(evaluation.tags, _tags_without_captions(tags, evaluation.ids))
     check_slices(evaluation, by, tags)
     _check_threshold(threshold, text_only, latex)
     if groups is None:

@@ -45,7 +45,7 @@ def show() -> None:
     study = load_study(SET)
     index = flipped_group(study)
     st.markdown(
-        f"A captioner, here {MODEL}, {TWO_THINGS} Alpha-debiasing removes it: log P(t | i) − **α** · log P(t)."
+        f"A captioner, here {MODEL}, {TWO_THINGS}\n\nAlpha-debiasing removes it: log P(t | i) − **α** · log P(t)."
     )
     left, right = st.columns(2, gap="large")
     with right:
@@ -156,8 +156,8 @@ def at_alpha(study: AlphaStudy, index: int, alpha: float) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.markdown(
-            "α · log P(t) takes the **same** amount from every score in a caption's column, so **GroupMatch never "
-            "needed debiasing**: both totals fall equally. Nor does ImageScore, which compares within a column."
+            "α · log P(t) takes the **same** amount from every score in a caption's column. Both totals fall equally, "
+            "so **GroupMatch never needed debiasing**.\n\nNor does ImageScore: it compares within a column."
         )
         group_scores(study, index, alpha)
     with right, st.container(width=330):
@@ -184,14 +184,14 @@ def where_it_helps(study: AlphaStudy, alpha: float) -> None:
         st.markdown(
             unbroken(
                 f"**Why does {label} fall above?** The captions of a group are about equally likely as texts: their "
-                f"log P(t) differs by {here[0]:.2f} on average, an image's scores by {here[1]:.2f}. What α takes out "
-                f"is mostly noise ({_pct(ends[0])} % at α = 0, {_pct(ends[1])} % at 1).\n\n"
+                f"log P(t) differs by {here[0]:.2f} on average, an image's scores by {here[1]:.2f}.\n\n"
+                f"So α takes out mostly noise ({_pct(ends[0])} % at α = 0, {_pct(ends[1])} % at 1).\n\n"
                 f"**Where does it help?** Where captions differ more as texts: on {HELPED} by {there[0]:.2f}, scores "
-                f"by {there[1]:.2f}. {label} rises there from "
-                f"{_pct(helped.evaluation(0.0).metrics[TEXT_SCORE].value)} % to {_pct(best.value)} %{same} at "
-                f"α\u00a0=\u00a0{best.alpha:.2f}, chosen on these very groups; with an α chosen on one half of them it "
-                f"rises on the other half from {_pct(other.zero.mean())} % to {_pct(other.values.mean())} % (mean "
-                "of ten splits)."
+                f"by {there[1]:.2f}.\n\n"
+                f"{label} rises there from {_pct(helped.evaluation(0.0).metrics[TEXT_SCORE].value)} % to "
+                f"{_pct(best.value)} %{same} at α\u00a0=\u00a0{best.alpha:.2f}, chosen on these very groups.\n\n"
+                f"With an α chosen on one half of them, it rises on the other half from {_pct(other.zero.mean())} % to "
+                f"{_pct(other.values.mean())} % (mean of ten splits)."
             )
         )
     with left:

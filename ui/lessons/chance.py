@@ -116,9 +116,9 @@ def random_draws() -> None:
         "chance",
     )
     said = (
-        f"**{summary}.** On average at least 19 of 20 do: that is what 95 % means, and why one interval that misses "
-        f"proves nothing. They are {_pct(width)} points wide; more groups make them narrower. "
-        f"The first draw: {metric_line(draws[0])}."
+        f"Each of the {DRAWS} draws has a 95 % interval of its own. **{summary}.** On average at least 19 of 20 "
+        "intervals contain it: that is what 95 % means, and why one that misses proves nothing. They are "
+        f"{_pct(width)} points wide; more groups make them narrower. The first draw: {metric_line(draws[0])}."
     )
     st.markdown(unbroken(said))
     table = lessons.guessing_table(SHAPES)
