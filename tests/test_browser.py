@@ -1111,23 +1111,21 @@ def test_both_cards_of_a_finished_run_are_whole_on_a_laptops_first_screen(visit)
     assert len(cards) == 2 and all(box["bottom"] <= 768 for box in cards)
 
 
-@pytest.mark.parametrize(("width", "height"), [(390, 844), (844, 390)])
-def test_on_a_phone_a_table_that_goes_on_fades_at_its_edge_until_it_is_scrolled_to_its_end(
-    visit, width, height
-):
-    """Its fourth column ended exactly at the screen's edge, and the other six were never looked for. On a phone on its
-    side the runs' last columns were cut without a sign."""
-    page = visit("/Matching?by_every_metric=true", width=width, height=height)
+EDGE = "frame => getComputedStyle(frame.querySelector('.dvn-underlay > canvas')).maskImage"
+
+
+def test_on_a_phone_a_table_that_goes_on_fades_at_its_edge_until_it_is_scrolled_to_its_end(visit):
+    """Its fourth column ended exactly at the screen's edge, and the other six were never looked for."""
+    page = visit("/Matching?by_every_metric=true", width=390, height=844)
     frame = page.get_by_test_id("stDataFrame").first
     frame.wait_for()
     frame.scroll_into_view_if_needed()
     settle(page)
-    edge = "frame => getComputedStyle(frame.querySelector('.dvn-underlay > canvas')).maskImage"
-    begins = frame.evaluate(edge)
+    begins = frame.evaluate(EDGE)
     assert "rgba(0, 0, 0, 0.12)" in begins
     frame.locator(".dvn-scroller").evaluate("place => { place.scrollLeft = place.scrollWidth }")
     page.wait_for_timeout(500)
-    assert "0.12" not in frame.evaluate(edge)
+    assert "0.12" not in frame.evaluate(EDGE)
 
 
 def test_on_a_phone_three_answers_stand_on_the_first_screen_of_a_finished_run_and_its_curves_right_after(
@@ -2812,6 +2810,34 @@ def on_its_side(chromium, server):
 
     yield start
     context.close()
+
+
+def test_on_a_phone_on_its_side_the_table_of_runs_fades_where_it_goes_on(on_its_side):
+    """Its last columns were cut without a sign."""
+    page = on_its_side("/Runs")
+    frame = page.get_by_test_id("stDataFrame").first
+    frame.locator(".dvn-underlay > canvas").wait_for()
+    settle(page)
+    assert "rgba(0, 0, 0, 0.12)" in frame.evaluate(EDGE)
+
+
+def test_in_the_narrowest_header_what_opens_the_selection_does_not_lie_under_the_menu(visit, chromium):
+    """At 320 pixels “Pages” covered its words and three pixels of the button."""
+    server = visit("about:blank").server
+    for width in (320, 360, 390):
+        viewport = {"width": width, "height": 568}
+        with chromium.new_context(viewport=viewport, has_touch=True, is_mobile=True) as context:
+            page = context.new_page()
+            page.goto(f"{server}/Retrieval")
+            opens, menu = page.get_by_test_id("stExpandSidebarButton"), page.locator(".st-key-menu button")
+            opens.wait_for()
+            menu.wait_for()
+            settle(page)
+            words = opens.evaluate("e => parseFloat(getComputedStyle(e, '::after').width)")
+            box = opens.bounding_box()
+            assert words > 20 and box["x"] + box["width"] + words < menu.bounding_box()["x"]
+            logo = page.get_by_test_id("stHeaderLogo").bounding_box()
+            assert logo["x"] + logo["width"] < box["x"]
 
 
 def test_slider_and_curve_of_alpha_are_on_one_screen_of_a_phone_on_its_side(on_its_side):

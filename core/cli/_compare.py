@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -37,9 +37,6 @@ from core.metrics.paired import (
 )
 from core.metrics.statistics import Comparison
 from core.ttm.defaults import full_name
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _Side = Annotated[
     str, typer.Argument(help="A file of scores or embeddings, or a model that scores --benchmark.")
