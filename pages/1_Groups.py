@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -23,7 +22,7 @@ from core.groups import Group, GroupSet
 from core.metrics import group_filters
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
-from core.metrics.group_metrics import GroupData
+from core.metrics.group_metrics import GroupData, _margin_decimals
 from core.metrics.groups import METRICS
 from ui.export import bars_note, groups_table, selection_name
 from ui.fields import warn_number
@@ -205,6 +204,8 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
         st.caption(shown, width="content", help=what_a_margin_is(evaluation))
         if active and len(indices):
             st.button("Clear filters", on_click=clear_filters, type="tertiary", icon=":material/close:")
+        if st.session_state.get("predict"):  # the switch stands in an opened group
+            st.caption("Predict first: verdicts are hidden.", width="content")
         if pictures and not as_table and len(indices):
             ui.card_key()
     if not len(indices):
@@ -266,7 +267,10 @@ def export_groups(selection: ui.Selection, evaluation: Evaluation, place: DeltaG
 
 
 def card(model: str, evaluation: Evaluation, group: Group, index: int) -> None:
-    """A group of the gallery."""
+    """A group of the gallery, without what the model makes of it where a student is to guess that first."""
+    if is_hidden(group):
+        ui.group_card(group, [], "Open", "open", {})
+        return
     scores = {model: evaluation.group(index)}
     ui.group_card(
         group,
@@ -276,6 +280,11 @@ def card(model: str, evaluation: Evaluation, group: Group, index: int) -> None:
         scores,
         margin_text(evaluation, index),
     )
+
+
+def is_hidden(group: Group) -> bool:
+    """Whether a student predicts and has not revealed this group yet."""
+    return bool(st.session_state.get("predict")) and group.id not in st.session_state.get("revealed", ())
 
 
 def headline_marks(evaluation: Evaluation, index: int) -> list[tuple[str, str]]:
@@ -294,16 +303,10 @@ def margin_text(evaluation: Evaluation, index: int, digits: int = 0) -> str:
     if evaluation.matches.tied[index]:
         return "margin 0: two matchings tie"
     smaller = 100 * float(np.mean(margins < margins[index]))
-    shown = f"{margins[index]:.{max(margin_decimals(margins), digits)}f}"
+    shown = f"{margins[index]:.{max(_margin_decimals(margins), digits)}f}"
     if not float(shown):
         shown = evaluation.group(index).shown_margin
     return f"margin {shown}; {smaller:.0f} % of the groups have a smaller one"
-
-
-def margin_decimals(margins: np.ndarray) -> int:
-    """Decimals that give the median of a set's margins three digits."""
-    middle = float(np.median(margins))
-    return max(0, 2 - math.floor(math.log10(middle))) if middle > 0 else 2
 
 
 def what_a_margin_is(evaluation: Evaluation) -> str:

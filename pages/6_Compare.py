@@ -860,18 +860,15 @@ def cards(
     shown = [*map(int, indices[start : start + PER_PAGE])]
     with st.container(key="side-cards"):  # rows with small pictures on a phone
         grid = st.grid(2, min_column_width=300, border=True)
-    on_page = [
-        each.group(index) for each in both for index in shown
-    ]  # scores have the same decimals on all cards
     for index in shown:
         with grid.cell():
             marks = [
                 (e.outcomes[metric].kind(index), f"{side.short}: {METRICS[metric].label}")
                 for side, e in zip(sides, both, strict=True)
             ]
+            ends = [each.group(index) for each in both]  # the same decimals on all cards, but for a near tie
             scores = {
-                side.short: each.group(index).beside(on_page, totals=False)
-                for side, each in zip(sides, both, strict=True)
+                side.short: data.beside(ends, totals=False) for side, data in zip(sides, ends, strict=True)
             }
             ui.group_card(groups[index], marks, "Compare", "side", scores)
     if count > 1:

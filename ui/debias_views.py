@@ -475,20 +475,15 @@ def other_methods() -> None:
     if box.open:
         box.markdown(
             "**MASS** ([Chung et al. 2025](https://arxiv.org/abs/2501.11469)) takes from every token's log-"
-            "likelihood that for a null image, and averages; select it as `mass:NAME`. With one null image it is "
-            "alpha-debiasing at α = 1. On all twelve built-in sets it is below the plain score of builtin/blip-"
-            "caption, by 4 points of GroupScore (swap) to 54 (word-order) in the mean of four noise images; which "
-            "one is drawn decides on how many of the twelve by more than chance explains (corrected by Holm): 8 to "
-            "10, on 8 with each of the four; an α from held-out groups lies between 3 points below the plain score and "
-            "5 above. Which null image the paper takes is not known here: with a grey, a black, or a black and white "
-            "pair it is nowhere better by more than chance explains, and mostly worse.\n\n"
-            "**SyntaxBias** ([Ma et al. 2024](https://arxiv.org/abs/2308.10509), Eq. 4) measures the groups, not "
-            "the model: how much likelier the true captions are as text, from −1 to 1. The paper takes one true and "
-            "one false caption, log P of Vicuna-13B, and does not say how it scales the difference; here it is the "
-            "mean over a group's pairs, divided by the largest of the set. By builtin/blind-lm it is +0.73 on "
-            "word-order, whose shuffled captions give themselves away without the image, and within 0.03 of 0 on the "
-            "other sets with false captions. `crossmatch debias` prints it for its own log P(t). All numbers, with "
-            "intervals: benchmarks/BASELINES.md."
+            "likelihood that for a null image, and averages; select it as `mass:NAME`. Choose it to reproduce that "
+            "paper, not to gain: with noise as the null image it is below the plain score of builtin/blip-caption on "
+            "all twelve built-in sets, by 4 to 54 points of GroupScore, on 8 of them by more than chance explains.\n\n"
+            "**SyntaxBias** ([Ma et al. 2024](https://arxiv.org/abs/2308.10509), Eq. 4) measures the groups, not the "
+            "model: how much likelier the true captions are as text, from −1 to 1. Look at it before you trust a score "
+            "on a new set. By builtin/blind-lm it is +0.73 on word-order, whose shuffled captions give themselves away "
+            "without the image, and within 0.03 of 0 on the other sets with false captions. `crossmatch debias` prints "
+            "it.\n\n"
+            "All numbers, with intervals, and how both are computed here: benchmarks/BASELINES.md."
         )
 
 

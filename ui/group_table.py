@@ -58,6 +58,7 @@ def group_table(evaluation: Evaluation, indices: np.ndarray, groups: GroupSet) -
         if cells:
             open_group(str(table["id"].iloc[cells[0][0]]))
 
+    hidden = {*_TOTALS, *_labels(evaluation)} if st.session_state.get("predict") else set()
     digits = _digits(evaluation)
     wrong = np.array([evaluation.outcomes[GROUP_MATCH].kind(int(i)) == "wrong" for i in indices], bool)
     written = bool(wrong.any() or (table[list(_TOTALS)] < 0).any(axis=None)) and table.size <= _MOST_WRITTEN
@@ -67,19 +68,27 @@ def group_table(evaluation: Evaluation, indices: np.ndarray, groups: GroupSet) -
     shown = shown.format(lambda value: f"{SYMBOLS['wrong']} {value:.{digits}f}", subset=marked)
     wide_table(
         shown if written else table,
-        column_config=_columns(evaluation, table, None if written else f"%.{digits}f"),
+        column_config=_columns(evaluation, table, None if written else f"%.{digits}f") | dict.fromkeys(hidden),
         height=min(_HEAD + _ROW * len(table), _MOST_HEIGHT),
         key="group-table",
         on_select=choose,
         selection_mode="single-cell",
         alt=f"{len(table)} groups, a row each",
     )
+    if hidden:
+        st.caption("Press a row to open its group.")
+        return
     shares = any(METRICS[name].parts(evaluation.shape[0]) > 1 for name in of_groups(evaluation.metrics))
     st.caption(
         "Press a row to open its group, the head of a column to sort by it. ✓ right, ✗ wrong, = missed by a tie alone"
         f"{', 1/2 so many of its images right (= with a tie)' if shares else ''}. "
         "Previous and Next of an opened group follow the order that Filters has."
     )
+
+
+def _labels(evaluation: Evaluation) -> list[str]:
+    """The heads of the verdicts."""
+    return [METRICS[name].label for name in of_groups(evaluation.metrics)]
 
 
 def table_of(evaluation: Evaluation, indices: np.ndarray) -> pd.DataFrame:

@@ -176,7 +176,7 @@ def _folded_verdicts_html(data: GroupData, names: Sequence[str]) -> str:
 def _unbroken(markup: str) -> str:
     """No line ends within `A–1: 24.13 > 23.90`, nor within a sum: spaces that do not break, and a dash that joins."""
     return re.sub(
-        r"(\w)–(\d+): ([^ ]+) (&[lg]t;|=) |([−\d.]+ [+−] )+[−\d.]+ = [−\d.]+( &[lg]t;| =(?= .* = ))?"
+        r"(\w)–(\d+): ([^ ]+) (&[lg]t;|=) |([−\d.]+ [+−] )+[−\d.]+ [=≈] [−\d.]+( &[lg]t;| =(?= .* = ))?"
         r"|([^ ]+) (&[lg]t;|=) ",
         lambda found: found[0].replace(" ", "\u00a0").replace("–", "–\u2060"),
         markup,

@@ -20,7 +20,7 @@ from core.matching.groups import Matches, check_form, check_scores
 from core.metrics import groups as metrics
 from core.metrics import statistics
 from core.metrics._by_name import ByName
-from core.metrics.group_metrics import GroupData, headline_metrics
+from core.metrics.group_metrics import GroupData, _usual_decimals, headline_metrics
 from core.metrics.recall import Ranks, rank_both_ways
 from core.metrics.statistics import Clusters, Estimate
 
@@ -205,7 +205,13 @@ class Evaluation:
             {name: outcome.kind(index) for name, outcome in self.outcomes.items()},
             [int(rows.argmax())] if len(scores) == 1 else _best_other(scores, own, assigned),
             {name: float(outcome.value[index]) for name, outcome in self.outcomes.items()},
+            usual=self._usual_decimals,
         )
+
+    @cached_property
+    def _usual_decimals(self) -> int | None:
+        """Decimals of the scores of every group, but for one that takes more."""
+        return _usual_decimals(self.scores, self.matches.margin)
 
     def select(self, mask: np.ndarray) -> Evaluation:
         """The same evaluation on some of the groups (bool (n,)); group metrics only."""

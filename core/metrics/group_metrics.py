@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from math import factorial, perm
+from math import factorial, floor, log10, perm
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from core.base.errors import InputError, unknown_name
 from core.groups import image_name
 from core.matching import comparisons
 from core.matching.comparisons import Found, View
-from core.metrics.alpha_intervals import AlphaInputs, AlphaIntervals, all_of
+from core.metrics.alpha_intervals import AlphaInputs, AlphaIntervals, _decimals, all_of
 
 # For pages and lessons that speak about one metric in particular.
 TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE = "text_score", "image_score", "group_score"
@@ -55,6 +55,7 @@ class GroupData(NamedTuple):
     rival: list[int]
     shares: Mapping[str, float] = MappingProxyType({})  # by metric: how much of the group is right, in [0, 1]
     decimals: int | None = None  # with which it is shown beside others; None: as many as it takes by itself
+    usual: int | None = None  # decimals of its set, so that one group can be compared with the next; None: it is alone
 
     def beside(self, others: Iterable[GroupData], *, totals: bool = True, exact: bool = True) -> GroupData:
         """Itself, shown with as many decimals as it takes for all of these: they are read side by side.
@@ -83,9 +84,9 @@ class GroupData(NamedTuple):
 
     @property
     def digits(self) -> int:
-        """Decimals with which its scores are shown: the fewest, of two to six, with which different scores look
-        different, the margin is not 0 and all that is shown adds up. Where rounding spoils a sum with each of them,
-        those that leave the decision and the margin right; the sum then says ≈."""
+        """Decimals with which its scores are shown: those of its set, or where different scores would look alike or the
+        margin wrong, the fewest up to six with which they do not. A group alone has the fewest, from two, with which
+        all that is shown adds up, too. Where rounding spoils a sum it says ≈."""
         return _fewest_decimals([self]) if self.decimals is None else self.decimals
 
     def _decides_right(self, digits: int) -> bool:
@@ -156,13 +157,30 @@ class GroupData(NamedTuple):
 
 def _fewest_decimals(groups: Sequence[GroupData], totals: bool = True, exact: bool = True) -> int:
     """With how many decimals all of these groups are shown right. totals, exact : as of `GroupData.beside`."""
-    found = _MOST_DIGITS
-    for digits in range(_MOST_DIGITS, _LEAST_DIGITS - 1, -1):
+    found, usual = _MOST_DIGITS, [g.usual for g in groups if g.usual is not None]
+    for digits in range(_MOST_DIGITS, max([_LEAST_DIGITS, *usual]) - 1, -1):
         if all(g._decides_right(digits) and (not totals or g._totals_agree(digits, exact)) for g in groups):
             found = digits
-    # A reader adds them up by hand: 7.79 + 6.82 is 14.61, and the ≈ before 14.60 looked like a mistake.
-    more = range(found, _MOST_DIGITS + 1) if totals and exact else ()
+    # A reader adds them up by hand: 7.79 + 6.82 is 14.61, and the ≈ before 14.60 looked like a mistake. Of a set that
+    # took six decimals in one group and two in the next, so that the verdict now says that its parts are rounded.
+    more = range(found, _MOST_DIGITS + 1) if totals and exact and not usual else ()
     return next((digits for digits in more if all(g._adds_up(digits) for g in groups)), found)
+
+
+def _margin_decimals(margins: np.ndarray) -> int:
+    """Decimals that give the median of a set's margins, (n,), three digits."""
+    middle = float(np.median(margins))
+    return max(0, 2 - floor(log10(middle))) if middle > 0 else 2
+
+
+def _usual_decimals(scores: np.ndarray, margins: np.ndarray) -> int | None:
+    """Those with which all scores of a set, (n, m, k), are shown, by its margins, (n,), and no more than they are
+    written with; None of a group alone, which has no next one."""
+    if len(margins) < 2:
+        return None
+    written = _decimals(scores)
+    most = _MOST_DIGITS if written is None else written
+    return max(min(_margin_decimals(margins), most), _LEAST_DIGITS)
 
 
 def _is_shown_sum(terms: np.ndarray, total: float, digits: int) -> bool:
@@ -362,7 +380,8 @@ def _match_verdict(data: GroupData) -> str:
     digits, totals = data.digits, data.shown_totals
     true, rival = (_sum(*of, digits) for of in zip(data.terms, totals, strict=True))
     sign = ">" if totals[0] > totals[1] else "<" if totals[0] < totals[1] else "="
-    return f"total of the {which} against the best other: {true} {sign} {rival}"
+    rounded = "" if data.adds_up else " (the parts are rounded)"
+    return f"total of the {which} against the best other: {true} {sign} {rival}{rounded}"
 
 
 def _individual_verdict(data: GroupData) -> str:
