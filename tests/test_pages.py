@@ -1420,3 +1420,19 @@ def test_the_line_of_what_is_selected_has_the_kind_of_scores_in_its_help_alone(a
         if " · test · " in each.value
     )
     assert line.value.endswith("builtin/clip") and "ITCScore: " in line.help
+
+
+def test_while_a_student_predicts_the_gallery_hides_what_the_model_makes_of_groups_not_yet_revealed(app):
+    """Its cards had every verdict: the answer to the question in the group that they open."""
+    test = fine(
+        app(GROUPS, set="scenes/left-right", group="left-right/test/0003")
+        .toggle(key="predict")
+        .set_value(True)
+        .run()
+    )
+    test = fine(test.button(key="to-gallery").click().run())
+    assert "verdicts are hidden" in text(test)
+    assert "GroupMatch" not in html(test) and "have a smaller one" not in text(test)
+    config = fine(test.segmented_control(key="layout").set_value("Table").run()).dataframe[0].proto.columns
+    assert '"GroupMatch": {"hidden": true' in config and '"margin": {"hidden": true' in config
+    assert "right, ✗ wrong" not in text(test)

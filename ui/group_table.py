@@ -68,7 +68,8 @@ def group_table(evaluation: Evaluation, indices: np.ndarray, groups: GroupSet) -
     shown = shown.format(lambda value: f"{SYMBOLS['wrong']} {value:.{digits}f}", subset=marked)
     wide_table(
         shown if written else table,
-        column_config=_columns(evaluation, table, None if written else f"%.{digits}f") | dict.fromkeys(hidden),
+        column_config=_columns(evaluation, table, None if written else f"%.{digits}f")
+        | dict.fromkeys(hidden),
         height=min(_HEAD + _ROW * len(table), _MOST_HEIGHT),
         key="group-table",
         on_select=choose,
