@@ -55,9 +55,7 @@ class GroupData(NamedTuple):
     rival: list[int]
     shares: Mapping[str, float] = MappingProxyType({})  # by metric: how much of the group is right, in [0, 1]
     decimals: int | None = None  # with which it is shown beside others; None: as many as it takes by itself
-    usual: int | None = (
-        None  # decimals of its set, so that one group can be compared with the next; None: it is alone
-    )
+    usual: int | None = None  # decimals of its set, so that groups can be compared; None: it is alone
 
     def beside(self, others: Iterable[GroupData], *, totals: bool = True, exact: bool = True) -> GroupData:
         """Itself, shown with as many decimals as it takes for all of these: they are read side by side.
