@@ -429,9 +429,9 @@ def test_a_tag_file_that_is_filtered_by_its_own_tag_says_each_number_once(files)
     """Captions in the table are no tags: they made a slice of every group."""
     (files / "tags.csv").write_text("group,kind,caption_0\na,x,A\nb,x,B\nc,y,C\nd,y,D\n")
     words = ["--tags", str(files / "tags.csv"), "--tag", "kind: x"]
-    for more in ([], ["--by", "kind"]):
+    for more, own in (([], ["side"]), (["--by", "kind"], [])):  # the scores' own tag is no reason to lose it
         record = json.loads(alpha_of(files, *words, *more, "--json"))
-        assert record["n_groups"] == 2 and not record.get("slices")
+        assert record["n_groups"] == 2 and list(record.get("slices", {})) == own
 
 
 def test_tags_of_the_scores_slice_and_filter(files):

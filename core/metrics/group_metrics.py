@@ -84,9 +84,9 @@ class GroupData(NamedTuple):
 
     @property
     def digits(self) -> int:
-        """Decimals with which its scores are shown: those of its set, or where different scores would look alike or the
-        margin wrong, the fewest up to six with which they do not. A group alone has the fewest, from two, with which
-        all that is shown adds up, too. Where rounding spoils a sum it says ≈."""
+        """Decimals with which its scores are shown: those of its set, up to two more where all that is shown then adds
+        up, or where different scores would look alike or the margin wrong, the fewest up to six with which they do
+        not. A group alone has the fewest, from two, with which all adds up. Where rounding spoils a sum it says ≈."""
         return _fewest_decimals([self]) if self.decimals is None else self.decimals
 
     def _decides_right(self, digits: int) -> bool:
@@ -162,15 +162,16 @@ def _fewest_decimals(groups: Sequence[GroupData], totals: bool = True, exact: bo
         if all(g._decides_right(digits) and (not totals or g._totals_agree(digits, exact)) for g in groups):
             found = digits
     # A reader adds them up by hand: 7.79 + 6.82 is 14.61, and the ≈ before 14.60 looked like a mistake. Of a set that
-    # took six decimals in one group and two in the next, so that the verdict now says that its parts are rounded.
-    more = range(found, _MOST_DIGITS + 1) if totals and exact and not usual else ()
+    # took six decimals in one group and two in the next: two more are worth it.
+    most = min([_MOST_DIGITS, *(each + 2 for each in usual)])
+    more = range(found, most + 1) if totals and exact else ()
     return next((digits for digits in more if all(g._adds_up(digits) for g in groups)), found)
 
 
-def _margin_decimals(margins: np.ndarray) -> int:
-    """Decimals that give the median of a set's margins, (n,), three digits."""
+def _margin_decimals(margins: np.ndarray, digits: int = 3) -> int:
+    """Decimals that give the median of a set's margins, (n,), so many digits."""
     middle = float(np.median(margins))
-    return max(0, 2 - floor(log10(middle))) if middle > 0 else 2
+    return max(0, digits - 1 - floor(log10(middle))) if middle > 0 else 2
 
 
 def _usual_decimals(scores: np.ndarray, margins: np.ndarray) -> int | None:
@@ -180,7 +181,7 @@ def _usual_decimals(scores: np.ndarray, margins: np.ndarray) -> int | None:
         return None
     written = _decimals(scores)
     most = _MOST_DIGITS if written is None else written
-    return max(min(_margin_decimals(margins), most), _LEAST_DIGITS)
+    return max(min(_margin_decimals(margins, 2), most), _LEAST_DIGITS)
 
 
 def _is_shown_sum(terms: np.ndarray, total: float, digits: int) -> bool:
