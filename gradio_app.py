@@ -119,6 +119,7 @@ Image A belongs to caption 1, image B to caption 2. Does a model know it? Choose
 two captions of your own; the models know drawn scenes, no photographs.
 """
 APP_ADDRESS = "CROSSMATCH_APP_URL"  # the variable with the address of the whole app, where it has one
+END = "about"  # where the end of the page begins
 PAPER = "[Test-Time Matching](https://arxiv.org/abs/2510.07632)"
 ABOUT = """
 The built-in models are small and know rendered scenes of cubes, spheres and cylinders, not photographs. The examples
@@ -169,10 +170,12 @@ main > .column {gap: .6rem;}
   /* both images stand side by side, so that the result is not far; the button is always at hand */
   #images {flex-wrap: nowrap;}
   #images > * {min-width: 0 !important;}
-  #images > .block {height: 170px !important;} /* so that both captions stand above the button */
-  #examples tr::before {display: none;}
-  #examples td:is(:nth-child(1), :nth-child(3)) {grid-row: 1;} /* without that line above, B and caption 2 went there */
-  .gradio-container .prose h1 {font-size: 1.35rem; line-height: 1.3;}
+  /* so low that both captions stand above the button, and what each example is above its pictures */
+  main > .column {gap: .4rem;}
+  #examples tr {row-gap: .15rem; padding-block: .2rem .3rem;}
+  #examples tr::before {font-size: .78rem; line-height: 1.2;}
+  .prose h1 {font-size: 1.15rem; line-height: 1.25;}
+  .prose p {line-height: 1.4;}
   /* with the page's colour around it, as a bar: no field shows from behind it */
   #score {position: sticky; bottom: .5rem; z-index: 1000; box-shadow: 0 .25rem 0 .6rem var(--body-background-fill);}
 }
@@ -183,6 +186,19 @@ main > .column {gap: .6rem;}
 #images .source-selection {height: 1.75rem;}
 #images .source-selection button {margin-block: .125rem;}
 #images [data-testid="image"] > .upload-container {height: calc(100% - 1.75rem);}
+/* what a finger presses is 40 pixels high and wide; the name of a field is as high as the signs beside it */
+@media (max-width: 640px), (pointer: coarse) {
+  #images > .block {height: 184px !important;}
+  #images [data-testid="block-label"] {height: 40px;}
+  #images [data-testid="image"] {height: calc(100% - 40px);}
+  #images .source-selection {height: 40px;}
+  #images .source-selection button {width: 40px; height: 40px; margin: 0; padding: 9px;}
+  #images [data-testid="block-label"] svg {display: none;} /* else its name and the two signs need more than there is */
+  #images .icon-button-wrapper {padding: 0; gap: 0; border: 0; background: none; box-shadow: none;}
+  #images .icon-button-wrapper button {width: 40px; height: 40px;}
+  #images [data-testid="image"] > .upload-container {height: calc(100% - 40px);}
+  button.label-wrap {min-height: 40px; margin-block: -10px; align-items: center;}
+}
 /* what an empty field says has its height */
 #images [data-testid="upload-text"] {padding: 0; min-height: 0; font-size: .85rem; line-height: 1.25;}
 #images [data-testid="upload-icon"] {width: 1.4rem; margin-bottom: .2rem;}
@@ -493,9 +509,9 @@ def picture(value: str | None, label: str, **more: Any) -> gr.Image:
 
 def links() -> str:
     """Where more is: the paper, the whole app, how to cite; Markdown."""
-    address, end = _app_address(), "at the end of the page"
+    address = _app_address()
     whole, cite = (f"[The whole app]({address}) · ", "How") if address else ("", "The whole app, and how")
-    return f"<br>{whole}The paper: {PAPER} · {cite} to cite: {end}\n"
+    return f"<br>{whole}The paper: {PAPER} · [{cite} to cite](#{END})\n"
 
 
 def about() -> str:
@@ -563,7 +579,7 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
                 drawn, verdicts = gr.HTML(first_drawn), gr.HTML(first_verdicts)
                 with gr.Accordion("As JSON", open=False):
                     answer = gr.JSON(first_record, show_label=False)
-        gr.Markdown(about())
+        gr.Markdown(about(), elem_id=END)
         with gr.Accordion("How to cite", open=False):
             gr.Code(CITATIONS["TTM"], show_label=False, language=None, lines=1)
         fields, results = [first, second, one, two, model, second_model], [drawn, verdicts, answer]

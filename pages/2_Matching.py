@@ -24,7 +24,7 @@ from core.metrics.group_metrics import Metric
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from ui import ladder
 from ui.export import MARGIN_NOTE, bars_note, csv_button, groups_table, row_names, selection_name, tags_table
-from ui.formatting import against_chance, anchor, by_shared, contents_line, say_interval_to_quote
+from ui.formatting import against_chance, anchor, contents_line, say_interval_to_quote
 from ui.selection import last_benchmark
 from ui.tag_meanings import tag_meanings
 from ui.uploads import FORMATS, new_upload, show_left_out, stored_upload
@@ -151,7 +151,7 @@ def overview(evaluation: Evaluation, name: str, groups: GroupSet) -> go.Figure:
             with st.container(
                 key="which-interval"
             ):  # of the cards, which a phone has folded: their help says it, too
-                say_interval_to_quote(filter(by_shared, evaluation.metrics.values()))
+                say_interval_to_quote(evaluation.metrics.values())
             if is_beside:
                 outcome_table(evaluation)
         if is_beside:

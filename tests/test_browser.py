@@ -662,6 +662,22 @@ def test_what_an_answer_of_a_lesson_brings_comes_into_sight(visit, part, key):
     )
 
 
+def test_on_a_phone_what_an_answer_of_lesson_4_brings_stands_below_the_question(visit):
+    """“The result appears below”, and slider and figure appeared above the question, out of sight."""
+    page = visit("/Lessons?lesson=alpha", width=390, height=844)
+    option = page.locator(".st-key-predict-alpha").get_by_role("radiogroup").locator("label").last
+    option.wait_for()
+    settle(page)
+    option.click()
+    places = [page.locator(f".st-key-{key}") for key in ("predict-alpha", "feedback-0", "lesson_alpha")]
+    places.append(page.locator(".st-key-lesson-alpha .main-svg").first)
+    for place in places:
+        place.wait_for()
+    settle(page)
+    tops = [place.bounding_box()["y"] for place in places]
+    assert tops == sorted(tops)
+
+
 def test_on_a_phone_an_answer_of_lesson_1_leaves_the_scores_and_the_question_where_they_were(visit):
     """The scores, which the answer quotes, went away, and the question moved up by 200 pixels under the finger."""
     page = visit("/Lessons?lesson=matrix", width=390, height=844)

@@ -146,6 +146,40 @@ def test_an_empty_field_says_what_to_do_above_the_ways_to_bring_a_picture(visit,
     assert min(inside) >= 0, inside
 
 
+def test_on_a_phone_what_a_finger_presses_is_forty_pixels_high_and_wide(visit):
+    """Upload, camera and paste were 22 pixels high and wide, Remove and Fullscreen 18, “As JSON” 20 high."""
+    found = visit(PHONE).locator("#images button:is(.icon, .icon-button), button.label-wrap")
+    sides = found.evaluate_all(
+        "all => all.map(e => e.getBoundingClientRect()).map(at => Math.min(at.width, at.height))"
+    )
+    assert len(sides) == 2 * (3 + 2) + 2 and min(sides) >= 40
+
+
+@pytest.mark.parametrize("window", [LAPTOP, PHONE], ids=["laptop", "phone"])
+def test_each_example_says_what_it_is_above_its_pictures(visit, window):
+    """On a phone “left and right” and “right by every metric” were left out."""
+    titles = (
+        visit(window)
+        .locator("#examples tbody tr")
+        .evaluate_all(
+            "rows => rows.map(row => getComputedStyle(row, '::before'))"
+            ".map(title => title.display === 'none' ? '' : JSON.parse(title.content))"
+        )
+    )
+    assert titles == list(gradio_app.KINDS)
+
+
+def test_what_stands_at_the_end_of_the_page_is_one_press_away(visit):
+    """“How to cite: at the end of the page” looked like a link, and was none."""
+    page = visit(PHONE)
+    page.get_by_role("link", name="how to cite").click()
+    page.wait_for_function("scrollY > 0")
+    page.wait_for_function(
+        "id => { const at = document.getElementById(id).getBoundingClientRect(); return at.top < innerHeight; }",
+        arg=gradio_app.END,
+    )
+
+
 def test_every_example_has_both_verdicts_on_the_first_screen_of_a_laptop(visit):
     """GroupMatch, which the page is about, stood below it."""
     page = visit(LAPTOP)

@@ -37,7 +37,10 @@ def test_the_verdict_comes_first_in_one_sentence_then_the_figure_then_the_words(
         and "by 25.9 points (95 % interval 20.1 to 31.4)" in shown
         and "-31.4" not in shown
     )
-    assert "stored no count of ties, so none is given" in shown
+    # It stood under every rung, also under one without ties.
+    assert "no ties" in shown and "stored no count of ties" not in shown
+    fine(test.pills(key="rung").set_value("ttm").run())
+    assert "stored no count of ties, so none is given" in text(test)
     fine(test.selectbox(key="model").set_value("builtin/blip-itm").run())
     assert "This model has no ladder" in text(test)
 
@@ -203,13 +206,18 @@ def test_a_ladder_is_exported_in_latex_with_its_command(app, monkeypatch):
     assert _command({**record, "runs": 2, "seed": 3}).endswith("builtin/siglip --runs 2 --seed 3")
 
 
-def test_two_kinds_of_marks_wait_in_the_legend_and_the_caption_says_so(app):
-    """Three marks below each bar, six kinds in one figure, were a lot at once; what is taken away has all of them."""
+def test_two_kinds_of_marks_wait_until_they_are_asked_for(app):
+    """Three marks below each bar, six kinds in one figure, were a lot at once; what is taken away has all of them. The
+    legend, which shows them, too, has rows that are too low for a finger."""
     test = app(LADDER, set="scenes/left-right", model="builtin/clip")
     traces = json.loads(test.get("plotly_chart")[0].proto.spec)["data"]
     waiting = [trace["name"] for trace in traces if trace.get("visible") == "legendonly"]
     assert waiting == ["GroupScore, stricter", "GroupMatch, unseen combinations"]
-    assert "Press “GroupScore, stricter” or “GroupMatch, unseen combinations” above the bars" in text(test)
+    toggle = test.toggle(key="ladder-signs")
+    assert toggle.label == "Show “GroupScore, stricter” and “GroupMatch, unseen combinations”, too"
+    fine(toggle.set_value(True).run())
+    traces = json.loads(test.get("plotly_chart")[0].proto.spec)["data"]
+    assert not [trace["name"] for trace in traces if trace.get("visible") == "legendonly"]
     record = shipped()["scenes/left-right", "builtin/clip"]
     assert not any(trace.visible == "legendonly" for trace in ladder_figure(record).data)
 

@@ -130,8 +130,8 @@ def interval_to_quote(by: str, clusters: str = "") -> str:
 
 
 def say_interval_to_quote(found: Iterable[Estimate]) -> None:
-    """Below accuracies, once, what their second interval is and why, where any of them has one."""
-    by = next((e.clustered.by for e in found if e.clustered is not None), "")
+    """Below accuracies, once, what their second interval is and why, where any of them has one that is another."""
+    by = next((e.clustered.by for e in found if e.clustered is not None and by_shared(e)), "")
     if by:
         st.caption(
             f"{interval_to_quote(by)} Why: a model tends to be right or wrong on all groups of one {by} together."

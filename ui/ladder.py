@@ -108,12 +108,14 @@ def draw(record: Mapping[str, Any], key: str) -> None:
     summary = "; ".join(f"{row['label']} {_pct(row[GROUP_MATCH]['value'])} %" for row in there)
     figure = figures.ladder_figure(record)
     behind = [trace.name for trace in figure.data if trace.name and trace.name.startswith(_BEHIND)]
-    figure.for_each_trace(
-        lambda trace: trace.update(visible="legendonly"), lambda trace: trace.name in behind
-    )
+    if not st.session_state.get(f"{key}-signs"):
+        figure.for_each_trace(
+            lambda trace: trace.update(visible="legendonly"), lambda trace: trace.name in behind
+        )
     chart(figure, f"{TITLE} GroupMatch by rung: {summary}.", f"{key}-figure")
-    more = f" Press {' or '.join(f'“{name}”' for name in behind)} above the bars to see it." if behind else ""
-    st.caption(f"{_signs(there)}{more}")
+    st.caption(_signs(there))
+    if behind:  # the names above the bars, which do the same, are too low for a finger
+        st.toggle(f"Show {' and '.join(f'“{name}”' for name in behind)}, too", key=f"{key}-signs")
     _one_rung(record, f"{key}-figure")
     st.caption(READING.format(runs=_runs(record)))
     absent: dict[str, list[str]] = {}
@@ -122,8 +124,6 @@ def draw(record: Mapping[str, Any], key: str) -> None:
             absent.setdefault(row["missing"], []).append(row["label"])
     for why, labels in absent.items():
         st.caption(f"**{', '.join(labels)}**: {escape_markdown(why)}")
-    if any(row["name"] == "ttm" for row in there):
-        st.caption(f"**{RUNGS['ttm'].label}**: {RUNGS['ttm'].meaning}")
     with st.expander("What this shows, in words"):
         st.markdown(
             "\n".join(f"- {escape_markdown(unbroken(true_minus(said)))}" for said in record["verdict"])

@@ -51,14 +51,14 @@ CONTROLS = (
 )
 
 
-# What a model was trained on, by the name of its figures, from no right label to its own.
+# The controls by the name of their figures, from no right label to the run's own, as their bars are called.
 CONTROL_LABELS = {
     "random-matchings": "Random matchings",
-    "no-right-caption": "Captions of other groups",
+    "no-right-caption": "No right caption",
     "other-images": "Images dealt anew",
     "one-right-caption": "One right caption at most",
-    "per-image": "Each image's own best caption",
-    "untouched": "The other half of the groups",
+    "per-image": "Labels without the bijection",
+    "untouched": "On groups never seen",
 }
 
 

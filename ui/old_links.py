@@ -55,6 +55,11 @@ RENAMED: dict[str, dict[str, str]] = {
         "both": "both right",
         "neither": "neither right",
     },
+    "trained_on": {
+        "Captions of other groups": "No right caption",
+        "Each image's own best caption": "Labels without the bijection",
+        "The other half of the groups": "On groups never seen",
+    },
     "way": {"Kept here": "Stored data"},
     "view": {
         "alpha": "Move alpha",

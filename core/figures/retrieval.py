@@ -204,7 +204,9 @@ def strategies_figure(
                 hoverinfo="skip",
             )
     _name_marks(figure, data)
-    layout(figure, 360, "mAP or accuracy, in percent, by strategy", "")  # aside it would take room
+    kinds = ["mAP" if _COLUMNS[i][0] in (COLA_MAP, QUERY_ALL_MAP) else "accuracy" for i in measures]
+    drawn = " or ".join(dict.fromkeys(kinds))
+    layout(figure, 360, f"{drawn}, in percent, by strategy", "")  # aside it would take room
     _closest(figure)
     figure.update_yaxes(ticksuffix=" %")
     rows, every = list(measures), [data, *([] if beside is None else [beside])]

@@ -12,6 +12,7 @@ from core.figures.teaching import caption_bars_data, caption_bars_figure
 from core.figures.text import metric_line
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import TEXT_SCORE
+from core.scorers.cola_config import STRATEGIES
 from ui.export import chart
 from ui.fields import slider
 from ui.formatting import say_interval_to_quote, true_minus, unbroken
@@ -161,7 +162,9 @@ def measured() -> None:
     few = retrieval.strategies_data(shipped.rows[shipped.rows["strategy"].isin(names)])
     with st.container(width=640):  # three bars
         _bars(few, "binding-strategies", (UNSEEN,))
-    st.caption("Lines: 95 % intervals over seeds and queries. Dots: seeds. Dotted line: chance.")
+    st.caption(
+        f"{_in_short(few)}Lines: 95 % intervals over seeds and queries. Dots: seeds. Dotted line: chance."
+    )
     with st.expander("Every strategy that was measured"):
         _bars(data, "binding-every-strategy")
         st.caption(
@@ -180,6 +183,15 @@ def _bars(data: retrieval.StrategiesData, key: str, measures: tuple[int, ...] = 
     chart(figure, f"Cola mAP on unseen combinations by strategy: {values}.", key)
 
 
+def _in_short(data: retrieval.StrategiesData) -> str:
+    """What each strategy is, in half a sentence."""
+    told = {
+        STRATEGIES[name].label: STRATEGIES[name].meaning for name in data.strategies if name in STRATEGIES
+    }
+    halves = {label: meaning.partition(";")[0].rstrip(".") for label, meaning in told.items()}
+    return "".join(f"{label}: {half[0].lower()}{half[1:]}. " for label, half in halves.items())
+
+
 def _highest(data: retrieval.StrategiesData) -> str:
     """The strategy, or the model before, that is highest on unseen combinations."""
     return data.strategies[int(np.nanargmax(data.value[UNSEEN]))]
@@ -192,7 +204,7 @@ def _what_fixes_it(data: retrieval.StrategiesData) -> str:
 
     def said(j: int) -> str:
         ties = data.ties[UNSEEN, j]
-        tied = f", {_pct(ties)} queries tied" if ties > 0 else ""
+        tied = f", on average {_pct(ties)} queries tied" if ties > 0 else ""  # over seeds
         return f"{_pct(data.value[UNSEEN, j])} % ({_pct(low[j])}–{_pct(high[j])}{tied})"
 
     chance = f"chance {_pct(np.nanmean(data.chance[UNSEEN]))} %; in brackets 95 % intervals"

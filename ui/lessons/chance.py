@@ -67,7 +67,7 @@ def show() -> None:
 def guessed_group(left: Any) -> None:
     """One actual group, its pictures on the left, and scores that are drawn at random."""
     group = elements.load_group(elements.SET)
-    scores = np.random.default_rng(st.session_state.get("draw", 0)).standard_normal((1, 2, 2))
+    scores = guessed_scores(st.session_state.get("draw", 0))
     data = Evaluation.of(scores, np.array([group.truth]), [group.id]).group(0)
     with left:
         elements.draw_pair(group, data, revealed=True)
@@ -81,6 +81,17 @@ def guessed_group(left: Any) -> None:
         for name in (GROUP_SCORE, GROUP_MATCH)
     )
     st.markdown(" · ".join(marks))
+
+
+def guessed_scores(draw: int) -> np.ndarray:
+    """Random scores (1, 2, 2) with the two decimals that are shown, so that every draw looks alike and adds up; one
+    with a tie is drawn again."""
+    random = np.random.default_rng(draw)
+    while True:
+        scores = random.standard_normal((1, 2, 2)).round(2)
+        (right, wrong), (other_wrong, other_right) = scores[0]
+        if np.unique(scores).size == 4 and abs(right + other_right - wrong - other_wrong) > 0.005:
+            return scores
 
 
 def random_draws() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.base.text import _pct, _signed
+from core.base.text import _change_in_points, _pct, _signed
 from core.ladder.ladder import Ladder
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from core.metrics.statistics import Estimate
@@ -48,13 +48,7 @@ def show() -> None:
         )
     if choice is None:
         return
-    losses = (
-        f"{STAGES[each['name']].partition(':')[0]} {_signed(Ladder.points(record, each))}"
-        for each in record["steps"]
-    )
-    once = " in this one run of the probes" if record.get("runs", 1) == 1 else ""
-    numbers = true_minus(f"Points of GroupMatch{once}: {', '.join(losses)}.")
-    elements.verdict("ladder", choice, STAGES[most_lost(record)], numbers)
+    elements.verdict("ladder", choice, STAGES[most_lost(record)], where_the_rest_is(record))
     st.markdown(
         "How can one know? A **linear probe** is trained to read one tower alone, while the other side is known "
         "exactly: the scenes are drawn by this project. Every rung answers the same question on the same groups, so "
@@ -78,6 +72,31 @@ def show() -> None:
         "Climb the ladder of other models and sets",
         PAGE,
         elements.selection_state(SET),
+    )
+
+
+def where_the_rest_is(record: Mapping[str, Any]) -> str:
+    """All that the model's own scores have less than 100 %, by the steps that lead to them: with what the first probe
+    misses these are the whole rest. A step of the other tower leads past them, and is said apart."""
+    rungs = {row["name"]: row for row in record["rungs"]}
+    way, first = [], "own"
+    for step in reversed(record["steps"]):
+        if step["after"] == first:
+            way.insert(0, step)
+            first = step["before"]
+
+    def lost(step: Mapping[str, Any]) -> str:
+        return f"{STAGES[step['name']].partition(':')[0]} {_signed(Ladder.points(record, step))}"
+
+    probe, own = (rungs[name][GROUP_MATCH]["value"] for name in (first, "own"))
+    missed = _signed(_change_in_points(100, probe))
+    once = " in this one run of the probes" if record.get("runs", 1) == 1 else ""
+    parts = ", ".join(map(lost, way))
+    past = ", ".join(lost(step) for step in record["steps"] if step not in way)
+    aside = f" Not part of this sum, as the other tower is the weaker one: {past}." if past else ""
+    return true_minus(
+        f"The rest is {_pct(100 - own)} points of GroupMatch{once} (the parts are rounded): {missed} that a probe of "
+        f"the {rungs[first]['label'].lower()} misses already, {parts}.{aside}"
     )
 
 

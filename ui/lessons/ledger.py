@@ -44,7 +44,8 @@ def show() -> None:
         choice = elements.predict(
             "ledger",
             f"GroupScore is {_pct(score.value)} % here (chance {_pct(score.chance)} %). Now the model is trained, but "
-            "every label is **a matching drawn at random**: nothing is known. What does GroupScore become?",
+            "every label is **a matching drawn at random**: nothing is known. What does GroupScore become after this one "
+            "short run?",
             OPTIONS,
         )
     if choice is None:
@@ -105,7 +106,7 @@ def _memorised(drawn: Mapping[str, Estimate]) -> str:
     if after.high >= level:
         return ""
     return unbroken(
-        f"Here it is {_pct(after.value)} %, as the random matchings were mostly not memorised; "
+        f"Here it is {_pct(after.value)} %, as in this short run the random matchings were mostly not memorised; "
         f"{without_knowledge(f'{_pct(level)} %')}. "
     )
 
@@ -115,13 +116,17 @@ def compare_models(record: Mapping[str, Any]) -> None:
     st.subheader("Take away one assumption after the other", anchor=False)
     names = [name for name in CONTROL_LABELS if name in record["figures"]]
     name = st.select_slider(
-        "What the model is trained on",
+        "Control",
         names,
         RANDOM,
         format_func=CONTROL_LABELS.__getitem__,
         key="trained_on",
         bind="query-params",
     )
+    (meaning,) = (
+        row["meaning"] for row in record["rows"] if row["name"] == ("task" if name == "untouched" else name)
+    )
+    st.caption(f"{CONTROL_LABELS[name]}: {meaning}")
     shown = {
         "frozen": "frozen model",
         name: CONTROL_LABELS[name].lower(),

@@ -25,6 +25,7 @@ from ui.lessons import elements
 SHOWN = (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE, GROUP_MATCH)
 DISAGREE = [f"{METRICS[GROUP_MATCH].label} right", f"{METRICS[GROUP_SCORE].label} wrong"]
 TYPED = "lesson_scores"  # in the address: the four cells of the table, row by row, `9.1_8_7.5_6`
+_TABLE = "matrix_table"  # how often it was begun anew
 _MOST = 100  # of a cell
 DIGITS = 3  # of the model's scores: those that Groups shows this group with, so that both come to one margin
 BOTH, NEITHER = "GroupMatch says yes, GroupScore says no", "no metric will say so"
@@ -130,9 +131,12 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
     with left:
         st.caption(
             "The scores before the sliders add to them: the model's, until you type others. A pencil marks the columns "
-            "that you can type into: press a cell twice."
+            f"that you can type into: press a cell twice. It takes a number from −{_MOST} to {_MOST}, with a decimal "
+            "point, not a comma."
         )
         values = edited(scores)
+        if (values != scores).any():
+            st.button("The model's scores again", on_click=_forget_typed, icon=":material/undo:")
         values[0] += added("Add to both scores of image A", "add_image")
         values[:, 0] += added("Add to both scores of caption 1", "add_caption")
     data = judge(group, values).group(0)
@@ -161,7 +165,8 @@ def added(label: str, key: str) -> float:
 
 def edited(scores: np.ndarray) -> np.ndarray:
     """The scores (2, 2) as the student has typed them; the address keeps them."""
-    if "matrix" not in st.session_state:  # else what was typed is counted from where the table began
+    key = f"lesson-table-{st.session_state.get(_TABLE, 0)}"
+    if key not in st.session_state:  # else what was typed is counted from where the table began
         st.session_state["matrix_start"] = typed_before(scores)
     frame = matrix_frame(st.session_state["matrix_start"])
     number = st.column_config.NumberColumn(
@@ -171,7 +176,7 @@ def edited(scores: np.ndarray) -> np.ndarray:
         "score of", disabled=True
     )  # else it is a column without a name, with a pencil
     config = {"_index": names, **dict.fromkeys(frame.columns, number)}
-    table = st.data_editor(frame, column_config=config, key="matrix")
+    table = st.data_editor(frame, column_config=config, key=key)
     values = table.to_numpy(dtype=np.float64).copy()
     if not np.isfinite(values).all():
         raise InputError("Every cell of the matrix needs a number; fill the empty one.")
@@ -180,6 +185,12 @@ def edited(scores: np.ndarray) -> np.ndarray:
     elif st.query_params.get(TYPED) != (said := "_".join(f"{value:.10g}" for value in values.flat)):
         st.query_params[TYPED] = said
     return values
+
+
+def _forget_typed() -> None:
+    """A new table, for a browser keeps in the former one what was typed (from a callback)."""
+    st.session_state[_TABLE] = st.session_state.get(_TABLE, 0) + 1
+    st.query_params.pop(TYPED, None)
 
 
 def typed_before(scores: np.ndarray) -> np.ndarray:
