@@ -107,8 +107,8 @@ def test_lesson_9_says_where_all_of_the_rest_is_lost(app):
     assert "GroupMatch is 66.7 % here. Where is most of the rest lost?" in asked
     assert (
         "The rest is 33.3 points of GroupMatch (the parts are rounded): −4.1 that a probe of the image tokens misses "
-        "already, in the image tower −0.5, between the towers −2.9, in the alignment −25.9. Not part of this sum, as the "
-        "other tower is the weaker one: in the caption tower −0.5."
+        "already, in the image tower −0.5, between the towers −2.9, in the alignment −25.9. Not part of this sum, as "
+        "the other tower is the weaker one: in the caption tower −0.5."
     ) in said
 
 
@@ -356,8 +356,8 @@ ENDS = {
 def test_a_lesson_with_an_interval_by_caption_says_once_what_that_is_and_that_it_is_the_one_to_quote(
     app, name
 ):
-    """Lesson 3 had “95 % interval 98.8–100.0, by caption 98.7–100.0”, and nothing said what the second was. Where both are
-    the same there is nothing to choose."""
+    """Lesson 3 had “95 % interval 98.8–100.0, by caption 98.7–100.0”, and nothing said what the second was. Where both
+    are the same there is nothing to choose."""
     said = text(predict(app(PAGE, lesson=name)))
     told = said.count("where groups that share one count as one.")
     assert told == bool(re.search(r"interval [\d.–\u2060]+, by (caption|image)", said))

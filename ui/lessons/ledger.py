@@ -44,8 +44,8 @@ def show() -> None:
         choice = elements.predict(
             "ledger",
             f"GroupScore is {_pct(score.value)} % here (chance {_pct(score.chance)} %). Now the model is trained, but "
-            "every label is **a matching drawn at random**: nothing is known. What does GroupScore become after this one "
-            "short run?",
+            "every label is **a matching drawn at random**: nothing is known. What does GroupScore become after this "
+            "one short run?",
             OPTIONS,
         )
     if choice is None:
