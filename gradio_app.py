@@ -280,6 +280,15 @@ _WATCH = """() => document.getElementById('all').addEventListener('input', event
   if (text) document.getElementById('changed').click();
 })"""
 
+# Gradio's page has a base, by which a link to a place of its own would load it anew: it goes there instead.
+_TO_PLACE = """() => document.addEventListener('click', event => {
+  const link = event.target.closest('a[href^="#"]');
+  const place = link && document.getElementById(link.hash.slice(1));
+  if (!place) return;
+  event.preventDefault();
+  place.scrollIntoView();
+})"""
+
 
 def borrow_gpu(function: Callable) -> Callable:
     """On ZeroGPU a function asks for the GPU while it runs; elsewhere nothing changes."""
@@ -594,7 +603,8 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
         for event in scored:
             event.then(None, js=_TO_RESULT)
         watched = gr.Button("Changed", elem_id="changed")
-        demo.load(None, js=_WATCH, api_visibility="private")
+        for script in (_WATCH, _TO_PLACE):
+            demo.load(None, js=script, api_visibility="private")
         others = (field.input for field in fields if field not in (one, two))  # type: ignore[attr-defined]
         for event in (watched.click, *others):
             event(
