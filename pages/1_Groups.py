@@ -63,6 +63,7 @@ WORDS = (
 )
 
 
+NEAR_TIE = "Near tie: one of the tenth with the smallest margins, ties aside."
 RANGE = "From one margin to below another, as 0.2..0.25, or 0.2.. without an end. A bar pressed on Matching fills it."
 
 
@@ -146,15 +147,19 @@ def filters(groups: GroupSet, evaluation: Evaluation) -> Filters:
 
 
 def notable_group_buttons(selection: ui.Selection, evaluation: Evaluation, key: str) -> None:
-    """Opens a random group of a kind that is worth a look."""
+    """Opens a random group of a kind that is worth a look; of any where a student predicts, as a kind says how the
+    model did."""
     kinds = notable_groups(selection, evaluation)
     kept = Filters.kept(selection.selected_groups, evaluation)
     if kept.described(selection.selected_groups):
         passing = np.zeros(len(evaluation.ids), bool)
         passing[kept.indices(selection.selected_groups, evaluation)] = True
         kinds = {"passes the filters": passing, **kinds}
+    hidden = is_predicting()
+    if hidden:
+        kinds = {"any group": np.ones(len(evaluation.ids), bool)}
     with st.popover("Surprise me", icon=":material/casino:", key=key):
-        st.caption("Opens a random group of one kind.")
+        st.caption("Opens a random group." if hidden else f"Opens a random group of one kind. {NEAR_TIE}")
         for label, mask in kinds.items():
             ids = [evaluation.ids[i] for i in np.flatnonzero(mask)]
             # Drawn when the button is pressed, not now.
@@ -204,8 +209,8 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
         st.caption(shown, width="content", help=what_a_margin_is(evaluation))
         if active and len(indices):
             st.button("Clear filters", on_click=clear_filters, type="tertiary", icon=":material/close:")
-        if st.session_state.get("predict"):  # the switch stands in an opened group
-            st.caption("Predict first: verdicts are hidden.", width="content")
+        if predict_switch():
+            st.caption("Verdicts are hidden.", width="content")
         if pictures and not as_table and len(indices):
             ui.card_key()
     if not len(indices):
@@ -282,9 +287,22 @@ def card(model: str, evaluation: Evaluation, group: Group, index: int) -> None:
     )
 
 
+def predict_switch() -> bool:
+    """Whether a student is to predict before seeing: in the gallery as in an opened group, so that either keeps it in
+    the address."""
+    return st.toggle(
+        "Predict first", key="predict", bind="query-params", help="Match the images yourself, then reveal."
+    )
+
+
+def is_predicting() -> bool:
+    """Whether that switch is on, or the address says so where it is not drawn yet."""
+    return bool(st.session_state.get("predict", st.query_params.get("predict") == "true"))
+
+
 def is_hidden(group: Group) -> bool:
     """Whether a student predicts and has not revealed this group yet."""
-    return bool(st.session_state.get("predict")) and group.id not in st.session_state.get("revealed", ())
+    return is_predicting() and group.id not in st.session_state.get("revealed", ())
 
 
 def headline_marks(evaluation: Evaluation, index: int) -> list[tuple[str, str]]:
@@ -365,12 +383,7 @@ def toolbar(selection: ui.Selection, evaluation: Evaluation, index: int) -> tupl
             ui.pick_group(ids, warn=False, label_visibility="collapsed", width=245)
         with st.container(key="group-more", width="content", **row):  # on a phone below the pictures
             notable_group_buttons(selection, evaluation, "more-surprises")
-            hide = st.toggle(
-                "Predict first",
-                key="predict",
-                bind="query-params",
-                help="Match the images yourself, then reveal.",
-            )
+            hide = predict_switch()
             export = export_place()
     return hide, export, walk
 
@@ -435,17 +448,17 @@ def verdicts(title: str, data: GroupData) -> None:
 
 def about(selection: ui.Selection, evaluation: Evaluation, group: Group, index: int, revealed: bool) -> None:
     """Where the group's truth comes from, its margin and tags, and the way to compare its model with another one, which
-    shows the matching."""
+    shows the matching. To a student who has not revealed it margin and tags would give the answer away: `left of` is
+    what the true caption says."""
     if not evaluation.truth_given:
         st.caption(
             "The data give no ground truth: image A is assumed to belong to caption 1, image B to caption 2, and so on."
         )
-    tags = [f"{shown_tag(name)}: {value}" for name, value in group.tags.items()]
-    if revealed:  # else it would say before the student does how sure the model is
-        tags = [margin_text(evaluation, index, evaluation.group(index).digits), *tags]
-    st.caption(escape_markdown(" · ".join(tags)), help=tag_meanings(selection.groups, group.tags))
     if not revealed:
         return
+    tags = [f"{shown_tag(name)}: {value}" for name, value in group.tags.items()]
+    tags = [margin_text(evaluation, index, evaluation.group(index).digits), *tags]
+    st.caption(escape_markdown(" · ".join(tags)), help=tag_meanings(selection.groups, group.tags))
     other = ui.another_model(selection)
     what = "another file or model" if selection.is_file else "another model"
     ui.page_button(

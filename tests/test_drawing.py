@@ -346,6 +346,14 @@ def test_a_verdict_s_terms_totals_and_margin_agree_with_one_another_and_with_the
     assert "−0.795 + 0.296 = −0.499 &gt; −1.159 + 0.062 = −1.097" in said
 
 
+def test_where_nothing_is_added_no_parts_are_said_to_be_rounded():
+    """“11.119 > 10.735 (the parts are rounded)” of one image and four captions, where the margin alone is 0.56."""
+    data = view([[10.4639, 11.3068, 9.7327, 11.8635]], [3])._replace(decimals=2)
+    assert not data.adds_up
+    said = group_html.METRICS["group_match"].verdict(data)
+    assert said == "total of the true matching against the best other: 11.86 > 11.31"
+
+
 @pytest.mark.parametrize("name", ["scenes/left-right", "scenes/attribute-swap"])
 def test_the_sums_of_the_built_in_groups_are_exact_as_they_are_printed_or_marked(name):
     """left-right/test/0280 had 7.15 + 7.44 = 14.59 < 7.79 + 6.82 ≈ 14.60, which by hand is 14.61; so had a third of all

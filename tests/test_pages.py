@@ -148,6 +148,30 @@ def test_a_margin_is_said_with_the_share_of_groups_below_it_but_not_before_a_pre
     assert "have a smaller one" not in text(app(GROUPS, **where, predict="true"))
 
 
+def test_the_gallery_keeps_in_its_address_that_a_student_predicts_and_has_the_switch(app):
+    """Its address lost it: a reload showed every verdict."""
+    for more in ({}, {"layout": "Table"}):
+        where = {"set": "scenes/left-right", "group": "left-right/test/0003", "predict": "true"}
+        test = app(GROUPS, **where, **more)
+        fine(test.button(key="to-gallery").click().run())
+        assert test.toggle(key="predict").value and test.query_params["predict"] == "true"
+        assert "GroupMatch" not in html(test)
+
+
+def test_before_a_prediction_neither_the_group_nor_the_table_has_tags_which_say_what_the_true_caption_says(app):
+    """“relation: left of” stood beside four captions of which one says left of."""
+    name = "relations-1x4/test/0000"
+    where = {"set": "scenes/relations-1x4", "predict": "true"}
+    test = app(GROUPS, **where, group=name)
+    assert "relation: " not in text(test)
+    test.segmented_control(key=f"guess-{name}-0").set_value("1")
+    fine(test.run())
+    fine(button(test, "Reveal").click().run())
+    assert "relation: left of" in text(test).replace("\\", "")
+    config = json.loads(app(GROUPS, **where, layout="Table").dataframe[0].proto.columns)
+    assert {key for key, each in config.items() if each and each.get("hidden")} >= {"margin", "kind", "relation"}
+
+
 def test_a_filter_that_leaves_nothing_says_so(app):
     test = app(GROUPS, set="scenes/left-right", q="no such words anywhere")
     assert "No group passes these filters" in text(test)
@@ -444,6 +468,15 @@ def test_surprise_me_opens_a_group_that_passes_the_filters_and_one_that_is_match
     fine(button(test, f"passes the filters ({count})").click().run())
     assert "wrong</span></th><td><b>GroupMatch" in html(test)
     assert not any(b.label.startswith("passes") for b in app(GROUPS, set="scenes/left-right").button)
+
+
+def test_surprise_me_offers_a_student_any_group_as_a_kind_says_how_the_model_did(app):
+    kinds = ("near tie", "GroupMatch", "any group", "passes", "tie")
+    for where in ({}, {"group": "left-right/test/0003"}):
+        test = app(GROUPS, set="scenes/left-right", verdict="GroupMatch wrong", predict="true", **where)
+        assert [b.label for b in test.button if b.label.startswith(kinds)] == ["any group (300)"]
+        assert "Near tie: " not in text(test)
+    assert "Near tie: one of the tenth with the smallest margins" in text(app(GROUPS, set="scenes/left-right"))
 
 
 def test_tags_narrow_every_page_and_an_unknown_name_in_a_link_is_ignored(app):
@@ -960,6 +993,16 @@ def test_a_link_to_a_set_that_is_not_there_says_so_and_falls_back(app):
     assert page.selectbox(key="set").value == "scenes/attribute-swap"
 
 
+def test_another_set_beside_an_open_group_shows_its_gallery_without_a_word_on_that_group(app):
+    """“Unknown group 'attribute-swap/test/0007'; did you mean …”, of a group that nobody had asked this set for."""
+    name = "attribute-swap/test/0007"
+    test = app(GROUPS, set="scenes/attribute-swap", group=name)
+    fine(test.selectbox(key="set").set_value("scenes/left-right").run())
+    assert "300 of 300 groups" in text(test) and not test.warning
+    link = app(GROUPS, set="scenes/left-right", group=name)
+    assert [each.value for each in link.warning if name in each.value.replace("\\", "")]
+
+
 def test_pictures_are_shifted_by_a_choice_beside_the_set(app, open_page, monkeypatch):
     page = app("pages/1_Groups.py", set="scenes/left-right~fog")
     field, shift = page.selectbox(key="set"), page.selectbox(key="shift")
@@ -1431,7 +1474,7 @@ def test_while_a_student_predicts_the_gallery_hides_what_the_model_makes_of_grou
         .run()
     )
     test = fine(test.button(key="to-gallery").click().run())
-    assert "verdicts are hidden" in text(test)
+    assert "Verdicts are hidden" in text(test) and test.toggle(key="predict").value
     assert "GroupMatch" not in html(test) and "have a smaller one" not in text(test)
     config = fine(test.segmented_control(key="layout").set_value("Table").run()).dataframe[0].proto.columns
     assert '"GroupMatch": {"hidden": true' in config and '"margin": {"hidden": true' in config

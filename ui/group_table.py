@@ -58,7 +58,8 @@ def group_table(evaluation: Evaluation, indices: np.ndarray, groups: GroupSet) -
         if cells:
             open_group(str(table["id"].iloc[cells[0][0]]))
 
-    hidden = {*_TOTALS, *_labels(evaluation)} if st.session_state.get("predict") else set()
+    told = {*_TOTALS, *_labels(evaluation), *_tag_heads(table)}  # a tag may name what the true caption says
+    hidden = told if st.session_state.get("predict") else set()
     digits = _digits(evaluation)
     wrong = np.array([evaluation.outcomes[GROUP_MATCH].kind(int(i)) == "wrong" for i in indices], bool)
     written = bool(wrong.any() or (table[list(_TOTALS)] < 0).any(axis=None)) and table.size <= _MOST_WRITTEN
@@ -90,6 +91,11 @@ def group_table(evaluation: Evaluation, indices: np.ndarray, groups: GroupSet) -
 def _labels(evaluation: Evaluation) -> list[str]:
     """The heads of the verdicts."""
     return [METRICS[name].label for name in of_groups(evaluation.metrics)]
+
+
+def _tag_heads(table: pd.DataFrame) -> pd.Index:
+    """The heads of the tags, which come last."""
+    return table.columns[[*table.columns].index("best other") + 1 :]
 
 
 def table_of(evaluation: Evaluation, indices: np.ndarray) -> pd.DataFrame:
@@ -136,7 +142,7 @@ def _columns(evaluation: Evaluation, table: pd.DataFrame, number: str | None) ->
         columns[entry.label] = st.column_config.TextColumn(
             entry.short, help=f"{entry.label}: {entry.meaning}", width=58 if len(entry.short) < 6 else 76
         )
-    tags = table.columns[[*table.columns].index("best other") + 1 :]
+    tags = _tag_heads(table)
     if "captions" in table:
         width = _text_width(
             table["captions"], "captions", _CAPTIONS_BESIDE_TAGS if len(tags) else _MOST_CAPTIONS

@@ -53,6 +53,7 @@ _GOES_ALONG = "goes_along"  # in the session: the same set, where an address tha
 _GLOBAL, _SHIFT = "@global", "~"  # ends of a set's name
 _PLAIN = "as they are"
 _ROOM = 17  # letters of a file's name for which its field in the sidebar has room
+_WAS_OPEN = "group_was_open"  # in the session: the group that the page was last drawn with
 _TAGS_FIELD = "Only groups with"
 _GROUP_FIELD = "open by id"  # some pages show no label, and this alone; phones have room for no more
 
@@ -423,8 +424,9 @@ def open_group(group: str | None) -> None:
 
 
 def warn_unknown_group(ids: Sequence[str]) -> None:
-    """Say which group of the address is not among these."""
-    warn_unknown("group", st.query_params.get_all("group"), ids, _GROUP_FIELD)
+    """Say which group of the address is not among these; not of one that was open until other groups were selected."""
+    asked = [name for name in st.query_params.get_all("group") if name != st.session_state.get(_WAS_OPEN)]
+    warn_unknown("group", asked, ids, _GROUP_FIELD)
 
 
 def pick_group(ids: Sequence[str], warn: bool = True, **look: Any) -> str | None:
@@ -437,7 +439,7 @@ def pick_group(ids: Sequence[str], warn: bool = True, **look: Any) -> str | None
         warn_unknown_group(ids)
     if st.session_state.get("group") not in (None, *ids):
         open_group(None)
-    return st.selectbox(
+    opened = st.selectbox(
         "Group",
         ids,
         index=None,
@@ -446,6 +448,8 @@ def pick_group(ids: Sequence[str], warn: bool = True, **look: Any) -> str | None
         placeholder=_GROUP_FIELD,
         **look,
     )
+    st.session_state[_WAS_OPEN] = opened
+    return opened
 
 
 def group_title(group: str) -> str:
