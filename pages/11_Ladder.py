@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ui
-from core.ladder.ladder import SETS
 from ui import ladder
 from ui.old_links import mark_address
 
@@ -15,12 +14,9 @@ LEAD = (
 
 
 def page(selection: ui.Selection) -> None:
-    if selection.is_file or selection.benchmark not in SETS:
-        line = (
-            f"The ladder needs to know what every picture shows, as on {', '.join(SETS)}. For other sets it needs "
-            "scene graphs, which Crossmatch does not read yet."
-        )
-        ui.offer_nearest(line, f"Show {ladder.FIRST_SET}", ladder.PAGE, {"set": ladder.FIRST_SET})
+    why_not = ladder.why_not(selection)
+    if why_not:
+        ui.offer_nearest(why_not, f"Show {ladder.FIRST_SET}", ladder.PAGE, {"set": ladder.FIRST_SET})
         return
     ladder.section(selection.benchmark, selection.model)
     ui.cite(selection.groups, ())
@@ -31,7 +27,7 @@ selection = ui.open_page(
     "Ladder",
     LEAD,
     heading=ladder.HEADING,
-    chosen_why=ui.chosen_by_page(ladder.FIRST_SET, "the binding is lost there"),
+    chosen_why=ladder.opening_line(),
 )
 with ui.show_errors():
     page(selection)

@@ -158,7 +158,9 @@ def test_the_gallery_keeps_in_its_address_that_a_student_predicts_and_has_the_sw
         assert "GroupMatch" not in html(test)
 
 
-def test_before_a_prediction_neither_the_group_nor_the_table_has_tags_which_say_what_the_true_caption_says(app):
+def test_before_a_prediction_neither_the_group_nor_the_table_has_tags_which_say_what_the_true_caption_says(
+    app,
+):
     """“relation: left of” stood beside four captions of which one says left of."""
     name = "relations-1x4/test/0000"
     where = {"set": "scenes/relations-1x4", "predict": "true"}
@@ -169,7 +171,11 @@ def test_before_a_prediction_neither_the_group_nor_the_table_has_tags_which_say_
     fine(button(test, "Reveal").click().run())
     assert "relation: left of" in text(test).replace("\\", "")
     config = json.loads(app(GROUPS, **where, layout="Table").dataframe[0].proto.columns)
-    assert {key for key, each in config.items() if each and each.get("hidden")} >= {"margin", "kind", "relation"}
+    assert {key for key, each in config.items() if each and each.get("hidden")} >= {
+        "margin",
+        "kind",
+        "relation",
+    }
 
 
 def test_a_filter_that_leaves_nothing_says_so(app):
@@ -476,7 +482,9 @@ def test_surprise_me_offers_a_student_any_group_as_a_kind_says_how_the_model_did
         test = app(GROUPS, set="scenes/left-right", verdict="GroupMatch wrong", predict="true", **where)
         assert [b.label for b in test.button if b.label.startswith(kinds)] == ["any group (300)"]
         assert "Near tie: " not in text(test)
-    assert "Near tie: one of the tenth with the smallest margins" in text(app(GROUPS, set="scenes/left-right"))
+    assert "Near tie: one of the tenth with the smallest margins" in text(
+        app(GROUPS, set="scenes/left-right")
+    )
 
 
 def test_tags_narrow_every_page_and_an_unknown_name_in_a_link_is_ignored(app):

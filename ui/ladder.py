@@ -13,21 +13,31 @@ import streamlit as st
 
 from core import figures
 from core.base.public_mode import is_public
-from core.base.text import _exact_differences, _file_columns, _pct, _signed, _signed_range
+from core.base.text import _exact_differences, _file_columns, _pct, _signed, _signed_range, counted
 from core.exchange.layouts import text_table_latex
 from core.figures.text import escape_markdown
-from core.ladder.ladder import MORE, RUNGS, RUNS, Ladder
+from core.ladder.ladder import MORE, RUNGS, RUNS, SETS, Ladder
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
 from ui.formatting import estimate_columns, p_text, true_minus, unbroken
 from ui.old_links import is_first_visit
-from ui.selection import offer_nearest, open_by_itself, page_button, warn_unknown
+from ui.selection import (
+    Selection,
+    benchmarks,
+    chosen_by_page,
+    offer_nearest,
+    open_by_itself,
+    page_button,
+    selected_model,
+    warn_unknown,
+)
 
 TITLE = "Where is the binding lost?"
 HEADING = f"Ladder: {TITLE[0].lower()}{TITLE[1:]}"  # with the name that the menu has
 PAGE = "pages/11_Ladder.py"
+IN_NUMBERS = "Every rung in numbers"
 FIRST_SET = "scenes/left-right"  # of a visit that asks for nothing
 READING = (
     "All rungs are of the same test groups. A linear probe reads what one side of the model holds, picture or text, "
@@ -56,6 +66,36 @@ def first_visit() -> None:
     """Where nothing was selected yet and the address says nothing: a set on which a loss is found."""
     if is_first_visit():
         open_by_itself(FIRST_SET)
+
+
+def opening_line() -> str:
+    """Why a visit that asks for nothing begins with this set, and where the set of the other pages is; "" where
+    somebody chose a set, or a model that is not shown to lose anything on this one."""
+    model = selected_model()
+    record = shipped().get((FIRST_SET, model))
+    if record is None or not Ladder.loses(record):
+        return ""
+    elsewhere = f"; the other pages begin with {next(iter(benchmarks()))}"
+    return chosen_by_page(FIRST_SET, f"{model} loses the binding there{elsewhere}")
+
+
+def why_not(selection: Selection) -> str:
+    """Why there is no ladder of the selected set; "" where there is one."""
+    name, (m, k) = selection.benchmark, selection.groups.shape
+    if name in SETS:
+        return ""
+    listed = ", ".join(SETS)
+    if selection.is_file or not name.startswith("scenes/"):
+        return (
+            f"The ladder needs to know what every picture shows, as on {listed}. For other sets it needs scene graphs, "
+            "which Crossmatch does not read yet."
+        )
+    if m != k:
+        return (
+            "The ladder needs groups whose pictures differ by one exchange, each picture with a caption of its own, as "
+            f"on {listed}. A group of {name} has {counted(m, 'picture')} and {k} captions."
+        )
+    return f"The ladder is measured on sets as they are: {listed}. {name} is made of one of them."
 
 
 def section(benchmark: str, model: str) -> None:
@@ -129,7 +169,7 @@ def draw(record: Mapping[str, Any], key: str) -> None:
             "\n".join(f"- {escape_markdown(unbroken(true_minus(said)))}" for said in record["verdict"])
         )
         st.caption(LIMITS)
-    with st.expander("Every rung in numbers"):
+    with st.expander(IN_NUMBERS):
         st.html(_table_html(record))
         st.caption(_READING_TABLE)
         if record["steps"]:

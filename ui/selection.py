@@ -268,6 +268,13 @@ def selected_set() -> str:
     return str(st.session_state.get("selected", {}).get("set") or _default("set"))
 
 
+def selected_model() -> str:
+    """The model that the field in the sidebar shows, before it is drawn, too."""
+    state = st.session_state
+    before = state.get("selected", {}).get("model")
+    return str(state.get("model") or st.query_params.get("model") or before or _default("model"))
+
+
 def shared_parameters(chosen: bool = False) -> dict[str, Any]:
     """The selection as query parameters of a link to another page, without what is the default.
 
