@@ -35,6 +35,7 @@ from ui.compared import (
     Compared,
     Side,
     benchmark_of_file,
+    check_shapes,
     compare_in_order,
     compare_sides,
     order_assumed,
@@ -58,6 +59,7 @@ from ui.old_links import seed_widgets_from_address
 from ui.run_names import run_names
 from ui.selection import model_said, select_on_opening
 from ui.uploads import (
+    FORMATS,
     PREFIX,
     is_upload,
     new_upload,
@@ -104,6 +106,7 @@ DETECTABLE = (
 )
 LEAD = "Is one better, or only luckier? What counts are the groups that only one of the two has right."
 COLOURS = "compared_colours"  # in the session: the two that were drawn last, by colour
+SAME_GROUPS = "`group` names the groups: those that both sides have are compared."
 _NO_GROUP = "shares no group"  # of a file, with what it would be compared with
 
 
@@ -320,11 +323,17 @@ def way_to_a_model(selection: ui.Selection) -> None:
 
 
 def upload_other(label: str) -> None:
-    """A button below which a file can be uploaded; it becomes what the selection is compared with."""
+    """A button below which a file can be uploaded; it becomes what the selection is compared with. One that cannot be
+    read is said below its field, and what is compared stays."""
     # With another key it closes over the file that has just come.
     stored = st.session_state.get("stored_upload")
     with st.popover(label, icon=":material/upload_file:", key=f"another-file-{stored}"):
-        entry = new_upload("other_file")
+        st.caption(f"{FORMATS} {SAME_GROUPS}")
+        try:
+            entry = new_upload("other_file")
+        except InputError as error:
+            entry = None
+            ui.show_error(error)
         if entry is not None:
             ui.select(other=entry)
 
@@ -457,7 +466,8 @@ def more_on_the_test(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], tab
             columns = columns_of(shown, sides, (a.clusters, b.clusters), ())
             difference_table(shown, columns, columns.rest)
     match = paired.differences(a, b, [GROUP_MATCH])[GROUP_MATCH]
-    groups_needed(len(a.ids), 100 * (match.fixed + match.broken) / len(a.ids))
+    by = "" if match.clustered is None else match.clustered.by
+    groups_needed(len(a.ids), 100 * (match.fixed + match.broken) / len(a.ids), by)
 
 
 PAIRED_INTERVAL = (
@@ -707,8 +717,9 @@ def detectable(match: Comparison, n: int, tests: int) -> str:
     tested = match.clustered or match
     if tested.detectable is None:
         return ""
+    by = "" if match.clustered is None else f", by {match.clustered.by},"
     return ui.unbroken(
-        f"With {counted(n, 'group')} like these, a true difference of {_pct(tested.detectable)} points is found four "
+        f"With {counted(n, 'group')} like these{by or ','} a true difference of {_pct(tested.detectable)} points is found four "
         f"times in five, a smaller one less often{' (by one metric alone)' if tests > 1 else ''}."
     )
 
@@ -920,6 +931,7 @@ def page(selection: ui.Selection) -> None:
             return
         a, b, groups = found.first, found.second, found.selection.selected_groups
         sides = sides_of(selection.model, other)
+        check_shapes(a, b, sides)
         # What is said of the selected one's truth stands above.
         truth = f"{sides[1].name} has no ground truth; truth: of {b.truth_of}." if b.truth_of else ""
         figure = overview(a, b, sides, " ".join(filter(None, (found.line, truth))), found.shared)

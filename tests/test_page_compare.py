@@ -718,6 +718,9 @@ def test_where_groups_share_captions_the_table_says_what_by_caption_is_and_which
     heads = json.loads(test.dataframe[0].proto.columns)
     assert heads["B − A"]["help"].endswith(said)
     assert "count as one (299 clusters in place of 300 groups)." in shown
+    # 9.0 points in one sentence, 8.4 in another: by caption, and by groups.
+    assert "With 300 groups like these, by caption, a true difference" in shown.replace("\N{NO-BREAK SPACE}", " ")
+    assert "Both count each group by itself; by caption, as the tests above do, it takes more." in shown
 
 
 def test_each_sides_own_interval_is_of_the_kind_of_the_difference_and_the_heads_say_so(app):
@@ -1020,6 +1023,38 @@ def test_a_second_file_that_cannot_be_read_is_said_in_its_place_and_the_rest_of_
     test = open_page(COMPARE, set=uploaded(tmp_path, "a.csv", with_right({0}), groups))
     test = test.file_uploader(key="other_file").upload("b.csv", b"a,b\n1,2\n").run()
     assert len(test.error) == 1 and test.metric and button(test, "Compare a.csv with a model")
+
+
+def test_beside_a_comparison_the_upload_says_what_a_file_holds_and_one_that_cannot_be_read_changes_nothing(
+    open_page, tmp_path
+):
+    """The comparison vanished, while its field still named the file before."""
+    groups = load(SET, "test").select(range(5))
+    first, second = (uploaded(tmp_path, f"{name}.csv", with_right({0}), groups) for name in "ab")
+    test = open_page(COMPARE, set=first, other=second)
+    said = next(each.value for each in test.caption if "group,image,caption,score" in each.value)
+    assert said.endswith("`group` names the groups: those that both sides have are compared.")
+    verdict = next(each.value for each in test.markdown if "GroupMatch: " in each.value)
+    test = test.file_uploader(key="other_file").upload("c.csv", b"a,b\n1,2\n").run()
+    assert len(test.error) == 1 and test.session_state["other"] == second
+    assert verdict in [each.value for each in test.markdown] and test.dataframe
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ({"set": "upload/b.npz", "other": "upload/rect.npz"}, "b.npz has groups of 2 images × 2 captions, rect.npz of 1 × 3"),
+        ({"set": SET, "other": "upload/rect.npz"}, "builtin/clip has groups of 2 images × 2 captions, rect.npz of 1 × 3"),
+        ({"set": "upload/rect.npz", "other": "upload/b.npz"}, "rect.npz has groups of 1 image × 3 captions, b.npz of 2 × 2"),
+    ],
+)  # fmt: skip
+def test_two_of_different_shapes_are_named_with_their_shapes(open_page, tmp_path, where, said):
+    groups, random = load(SET, "test"), np.random.default_rng(0)
+    uploaded(tmp_path, "b.npz", random.normal(size=(len(groups), 2, 2)), groups)
+    write_scores(tmp_path / "rect.npz", random.normal(size=(len(groups), 1, 3)), groups.ids, None)
+    UploadStore().add("rect.npz", (tmp_path / "rect.npz").read_bytes(), "")
+    (error,) = open_page(COMPARE, **where).error
+    assert error.value.replace("\\", "") == f"{said}: they cannot be compared; choose two of one shape."
 
 
 @pytest.mark.parametrize("file_is", ["A", "B"])

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from core.base.errors import InputError
 from core.base.text import counted
 from core.metrics.evaluation import Evaluation
 from core.metrics.paired import _completed_by, without_names
@@ -132,6 +133,17 @@ def benchmark_of_file(entries: tuple[str, ...]) -> dict[str, str] | None:
     None where it is not known."""
     files = [entry for entry in entries if is_upload(entry)]
     return benchmark_of(upload_groups(files[0])) if files else None
+
+
+def check_shapes(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> None:
+    """Raises InputError where both have groups of one name but of different shapes."""
+    if a.shape == b.shape:
+        return
+    (m, k), (images, captions) = a.shape, b.shape
+    raise InputError(
+        f"{sides[0].name} has groups of {counted(m, 'image')} × {counted(k, 'caption')}, {sides[1].name} of {images} × "
+        f"{captions}: they cannot be compared; choose two of one shape."
+    )
 
 
 class Side(NamedTuple):

@@ -11,10 +11,11 @@ from core.metrics.statistics import Comparison
 from ui.fields import checked_numbers, number
 
 
-def groups_needed(n: int, differ: float) -> None:
+def groups_needed(n: int, differ: float, by: str = "") -> None:
     """A difference in points and the share of groups on which two systems differ give the number of groups.
 
     n : the groups at hand. differ : percent of them on which only one of the two is right, the field's first value.
+    by : what groups share, so that the tests above count them for less; "" where each stands by itself.
     """
     first = min(max(round(differ, 1), 0.1), 100.0)
     with st.expander("How many groups would I need?"):
@@ -37,7 +38,8 @@ def groups_needed(n: int, differ: float) -> None:
             return
         least = Comparison.detectable_difference(n, share)
         here = "no difference at all" if least is None else f"a difference of {_pct(least)} points or more"
+        more = f" Both count each group by itself; by {by}, as the tests above do, it takes more." if by else ""
         st.markdown(
             f"**{counted(Comparison.groups_needed(gap, share), 'group')}** show a difference of {gap:g} points with "
-            f"80 % power (McNemar's exact test at 5 %). The {counted(n, 'group')} at hand show {here}."
+            f"80 % power (McNemar's exact test at 5 %). The {counted(n, 'group')} at hand show {here}.{more}"
         )
