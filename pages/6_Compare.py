@@ -719,8 +719,8 @@ def detectable(match: Comparison, n: int, tests: int) -> str:
         return ""
     by = "" if match.clustered is None else f", by {match.clustered.by},"
     return ui.unbroken(
-        f"With {counted(n, 'group')} like these{by or ','} a true difference of {_pct(tested.detectable)} points is found four "
-        f"times in five, a smaller one less often{' (by one metric alone)' if tests > 1 else ''}."
+        f"With {counted(n, 'group')} like these{by or ','} a true difference of {_pct(tested.detectable)} points is "
+        f"found four times in five, a smaller one less often{' (by one metric alone)' if tests > 1 else ''}."
     )
 
 

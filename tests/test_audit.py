@@ -925,10 +925,13 @@ def test_rules_that_are_sound_by_design_are_one_line_and_an_interval_says_its_gr
     assert all(name in line.question for name in named) and line.reply == "No"
     assert len(audit.in_order()) == len(audit.findings) - 4
     # The interval of none of 300 is the exact one of as many groups as it says: 1 - 0.025 ** (1 / 143).
-    said = int(re.search(r"and of (\d+) where a check counts none", audit.dependence)[1])
+    said = int(re.search(r"at worst that of (\d+), as large clusters weigh most", audit.dependence)[1])
     none = next(f for f in audit.findings if f.key == "captions").found
     assert none.bounds[1] == pytest.approx(100 * (1 - 0.025 ** (1 / said)), abs=0.02)
-    assert f"between those of 300 and of {said} groups" in audit.dependence
+    assert (
+        "232 independent groups of 300. The more alike such groups turn out, the wider an interval: at best it "
+        in (audit.dependence)
+    )
     assert line.question.endswith("(5 checks)")
     place = next(f for f in audit.findings if f.key == "position").found
     assert place.bounds == pytest.approx((place.low, place.high), abs=0.1)

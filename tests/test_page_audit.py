@@ -38,6 +38,31 @@ def test_the_answer_comes_first_and_a_row_opens_on_its_evidence(app):
     assert there.selectbox("group").value == label and there.selectbox("set").value == "scenes/word-order"
 
 
+def test_above_the_groups_of_a_check_stands_what_they_have_in_common(app):
+    """Twelve buttons stood without a word under a check that had found nothing."""
+    for name, told in (
+        (
+            "scenes/relations-1x4",
+            {
+                "order": "12 groups to look at: in each no other caption has the words of the right one.",
+                "agreement": "3 groups to look at: none of the models solves them.",
+                "pictures": "12 groups to look at: the rule is right in each of them.",
+            },
+        ),
+        (
+            "scenes/attribute-swap",
+            {
+                "contradictions": "12 groups to look at: each has a right caption that is right of another image too."
+            },
+        ),
+    ):
+        test = app(AUDIT, set=name)
+        for key in told:
+            test.session_state[f"check-{key}"] = True
+        lines = [each.value for each in fine(test.run()).caption]
+        assert all(line in lines for line in told.values())
+
+
 def group_links(test) -> list[tuple[str, str]]:
     """Label and query of every link to a group: links, which a phone can open in another tab."""
     found = [link.proto for link in test.get("page_link")]

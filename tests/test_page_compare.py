@@ -719,7 +719,9 @@ def test_where_groups_share_captions_the_table_says_what_by_caption_is_and_which
     assert heads["B − A"]["help"].endswith(said)
     assert "count as one (299 clusters in place of 300 groups)." in shown
     # 9.0 points in one sentence, 8.4 in another: by caption, and by groups.
-    assert "With 300 groups like these, by caption, a true difference" in shown.replace("\N{NO-BREAK SPACE}", " ")
+    assert "With 300 groups like these, by caption, a true difference" in shown.replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
     assert "Both count each group by itself; by caption, as the tests above do, it takes more." in shown
 
 
@@ -1043,17 +1045,17 @@ def test_beside_a_comparison_the_upload_says_what_a_file_holds_and_one_that_cann
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        ({"set": "upload/b.npz", "other": "upload/rect.npz"}, "b.npz has groups of 2 images × 2 captions, rect.npz of 1 × 3"),
-        ({"set": SET, "other": "upload/rect.npz"}, "builtin/clip has groups of 2 images × 2 captions, rect.npz of 1 × 3"),
-        ({"set": "upload/rect.npz", "other": "upload/b.npz"}, "rect.npz has groups of 1 image × 3 captions, b.npz of 2 × 2"),
+        (("upload/b.npz", "upload/rect.npz"), "b.npz has groups of 2 images × 2 captions, rect.npz of 1 × 3"),
+        ((SET, "upload/rect.npz"), "builtin/clip has groups of 2 images × 2 captions, rect.npz of 1 × 3"),
+        (("upload/rect.npz", "upload/b.npz"), "rect.npz has groups of 1 image × 3 captions, b.npz of 2 × 2"),
     ],
-)  # fmt: skip
+)
 def test_two_of_different_shapes_are_named_with_their_shapes(open_page, tmp_path, where, said):
     groups, random = load(SET, "test"), np.random.default_rng(0)
     uploaded(tmp_path, "b.npz", random.normal(size=(len(groups), 2, 2)), groups)
     write_scores(tmp_path / "rect.npz", random.normal(size=(len(groups), 1, 3)), groups.ids, None)
     UploadStore().add("rect.npz", (tmp_path / "rect.npz").read_bytes(), "")
-    (error,) = open_page(COMPARE, **where).error
+    (error,) = open_page(COMPARE, set=where[0], other=where[1]).error
     assert error.value.replace("\\", "") == f"{said}: they cannot be compared; choose two of one shape."
 
 

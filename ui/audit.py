@@ -191,12 +191,38 @@ def _unbroken(words: str) -> str:
     return escape_markdown(words.replace(" %", "\u00a0%"))
 
 
+# Which groups a check names, by its key; of a rule those that it has right.
+_NAMED = {
+    "order": "in each no other caption has the words of the right one",
+    "captions": "in each two captions are the same",
+    "repeats": "each beside the one that it repeats",
+    "contradictions": "each has a right caption that is right of another image too",
+    "images": "those with images that are nearly the same, or alike, beside each other",
+    "shared": "those that share with most others",
+    "agreement": "none of the models solves them",
+}
+_RULE = "the rule is right in each of them"
+_WRONG = {  # where the check finds a fault
+    "contradictions": "each has a caption that contradicts another group or the picture",
+}
+
+
+def _shown(finding: Finding) -> str:
+    """Above the groups of a check: how many, and what they have in common."""
+    which = _NAMED.get(finding.key, _RULE)
+    if finding.verdict == _FAULT:
+        which = _WRONG.get(finding.key, which)
+    return f"{counted(len(finding.evidence), 'group')} to look at: {which}."
+
+
 def _row(finding: Finding) -> None:
     """A check; open, the sentence with all numbers, and links that open groups."""
     with st.expander(_label(finding), key=f"check-{finding.key}", on_change="rerun") as row:
         if not row.open:
             return
         st.markdown(escape_markdown(finding.says))
+        if finding.evidence:
+            st.caption(_shown(finding))
         with st.container(horizontal=True):
             for name in finding.evidence:
                 where = {**shared_parameters(), "group": name}

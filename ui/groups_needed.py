@@ -38,7 +38,9 @@ def groups_needed(n: int, differ: float, by: str = "") -> None:
             return
         least = Comparison.detectable_difference(n, share)
         here = "no difference at all" if least is None else f"a difference of {_pct(least)} points or more"
-        more = f" Both count each group by itself; by {by}, as the tests above do, it takes more." if by else ""
+        more = (
+            f" Both count each group by itself; by {by}, as the tests above do, it takes more." if by else ""
+        )
         st.markdown(
             f"**{counted(Comparison.groups_needed(gap, share), 'group')}** show a difference of {gap:g} points with "
             f"80 % power (McNemar's exact test at 5 %). The {counted(n, 'group')} at hand show {here}.{more}"

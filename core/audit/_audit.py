@@ -260,10 +260,11 @@ class Audit:
         if self.independent == self.n:
             return ""
         worth = counted(self.independent, "independent group")
+        why = ", as large clusters weigh most" if self._fewest < self.independent else ""
         return (
-            f"Groups that share {_facts.ARTICLES[self.by]} count as one, which leaves {worth} of {self.n:,}. Intervals "
-            f"are the wider the more alike such groups turn out: between those of {self.n:,} and of "
-            f"{self._fewest:,} groups, and of {self._fewest:,} where a check counts none or all"
+            f"Groups that share {_facts.ARTICLES[self.by]} count as one, which leaves {worth} of {self.n:,}. The "
+            f"more alike such groups turn out, the wider an interval: at best it is that of {self.n:,} groups, at "
+            f"worst that of {self._fewest:,}{why}. Where a check counts none or all, it is the widest"
         )
 
     def text(self) -> str:
