@@ -209,7 +209,8 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
         st.caption(shown, width="content", help=what_a_margin_is(evaluation))
         if active and len(indices):
             st.button("Clear filters", on_click=clear_filters, type="tertiary", icon=":material/close:")
-        if predict_switch():
+        # On a phone there is room for it in place of the key, which a student does not see.
+        if (is_predicting() or not on_phone()) and predict_switch():
             st.caption("Verdicts are hidden.", width="content")
         if pictures and not as_table and len(indices):
             ui.card_key()

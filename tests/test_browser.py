@@ -1473,6 +1473,26 @@ def test_on_a_phone_captions_stand_above_the_buttons_that_choose_among_them(visi
     assert question["y"] < caption["y"] < reveal["y"] and reveal["y"] + reveal["height"] < 844
 
 
+@pytest.mark.parametrize("width", [1366, 390])
+def test_the_gallery_of_a_student_who_predicts_is_the_same_after_a_reload(visit, width):
+    """Its address lost the switch, and every card had its verdicts."""
+    page = visit("/Groups?group=attribute-swap/test/0007&predict=true", width=width, height=844)
+    page.get_by_role("button", name="Reveal").wait_for()
+    settle(page)
+    page.locator(".st-key-to-gallery button").click()
+    page.get_by_text("Verdicts are hidden.").wait_for()
+    settle(page)
+    assert "predict=true" in page.url
+    page.reload()
+    page.get_by_text("Verdicts are hidden.").wait_for()
+    settle(page)
+    assert page.locator(".cm-card").count() and not page.get_by_text("GroupMatch", exact=True).count()
+    page.locator(".st-key-predict label").first.click()
+    page.get_by_text("GroupMatch", exact=True).first.wait_for()
+    settle(page)
+    assert "predict" not in page.url and not page.get_by_text("Verdicts are hidden.").count()
+
+
 def test_on_a_laptop_question_pictures_captions_and_reveal_of_a_prediction_are_on_one_screen(visit):
     """Above the pictures, the question moved the captions below the fold, and the right half was empty. The field of
     the group showed `attribute-swap/test/0…`, without the digits that tell groups apart."""
