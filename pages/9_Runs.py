@@ -494,7 +494,7 @@ def _ends_apart(frame: pd.DataFrame, called: pd.Series) -> list[str]:
     """Of each row the first of model, groups, seed, settings, minute and second in which no two that are called alike
     are alike; "" of one that no other is called like. Runs of one second are numbered."""
     groups = _groups_named(frame)
-    seeds = [f"seed{'' if said.isdecimal() else 's'} {said}" for said in frame["seed"]]
+    seeds = _seeds_named(frame)
     both = [f"{said}, {seed}" for said, seed in zip(groups, seeds, strict=True)]
     ways = [frame["model"], groups, seeds, both]
     own = [""] * len(frame)
@@ -518,8 +518,7 @@ def headings(frame: pd.DataFrame) -> list[str]:
     run of that set and model; the settings in which these differ; model, and seeds of one with a given name; when it
     began, where another one has all of these."""
     apart = _apart_on_cards(frame, list(zip(frame["set"], frame["model"], strict=True)))
-    seeds = [f"seed{'' if said.isdecimal() else 's'} {said}" for said in frame["seed"]]
-    parts = zip(frame["called"], *apart, frame["model"], seeds, strict=True)
+    parts = zip(frame["called"], *apart, frame["model"], _seeds_named(frame), strict=True)
     found = [
         " · ".join([name, *(_without_words(part, name) for part in rest if part and part not in name)])
         for name, *rest in parts
@@ -554,6 +553,11 @@ def _apart_on_cards(
 def _groups_named(frame: pd.DataFrame) -> list[str]:
     """`40 groups` of each row."""
     return [re.sub(r"^(?:first |all )?(\d+)(?: of \d+)?$", r"\1 groups", name) for name in frame["groups"]]
+
+
+def _seeds_named(frame: pd.DataFrame) -> list[str]:
+    """`seed 0` or `seeds 0–3` of each row."""
+    return [f"seed{'' if said.isdecimal() else 's'} {said}" for said in frame["seed"]]
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
@@ -1830,12 +1834,16 @@ def listed(sweeps: list[SeedGroup]) -> list[SeedGroup]:
 
 
 def matching(frame: pd.DataFrame) -> np.ndarray:
-    """Which rows have every word that is looked for, in set, name, model, kind, settings, status or time; bool (n,)."""
-    words = str(st.session_state.get("find") or "").casefold().split()
-    columns = ["set", "model", "kind", "all settings", "status", "groups"] + ["name"] * ("name" in frame)
+    """Which rows have every word that is looked for, in set, name, model, kind, settings, status, time, or in what the
+    list shows of groups and seeds; bool (n,). A number there goes with its word: “seed 0” finds no 0 of a time."""
+    asked = str(st.session_state.get("find") or "").casefold().replace("-", "–")
+    words = [" ".join(word.split()) for word in re.findall(r"\bseeds?\s+\d\S*|\b\d+\s+groups?\b|\S+", asked)]
+    columns = ["set", "model", "kind", "all settings", "status", "groups", "called"]
+    columns += ["name"] * ("name" in frame)
     started = frame["started"].dt.strftime("%d %b %Y %H:%M")
-    rows = frame[columns].astype(str).agg(" ".join, axis=1).str.cat(started, sep=" ").str.casefold()
-    return np.array([all(word in row for word in words) for row in rows], bool)
+    known = frame[columns].assign(at=started, of=_groups_named(frame), seeds=_seeds_named(frame))
+    rows = known.astype(str).agg(" ".join, axis=1).str.casefold().str.replace("-", "–")
+    return np.array([all(f" {w}" in row if " " in w else w in row for w in words) for row in rows], bool)
 
 
 def states(runs: Sequence[Run]) -> frozenset[tuple[str, str, int]]:

@@ -180,6 +180,12 @@ def test_what_adaptation_costs_is_said_in_a_sentence_of_what_is_clear(tmp_path):
         "clearly worse on 2 of 4 other sets, most on triples: -21.0 points of GroupMatch (95 % interval -27.0 to "
         f"-15.0). {link}"
     )
+    # The page of several seeds has no such figure: its link led nowhere.
+    of_seed = costs.measured_answer(costs.cached_table(tmp_path), "with seed 2 ", "20260101-000000-abcd")
+    page = "Test-Time_Matching?run=20260101-000000-abcd#what-adaptation-costs"
+    assert (
+        of_seed.said.startswith("with seed 2 clearly worse") and f"[See all of them]({page})" in of_seed.said
+    )
     none.to_csv(tmp_path / "cost.csv", index=False)
     answer = costs.measured_answer(
         costs.cached_table(tmp_path)

@@ -1576,6 +1576,20 @@ def test_a_model_without_likelihoods_is_replaced_by_the_captioner_and_told(app, 
     assert shown(test) == expected(scored[1][SET], 0.0)
 
 
+@pytest.mark.parametrize("model", ["builtin/siglip", "builtin/clip"])
+def test_a_model_that_somebody_chooses_on_a_first_visit_is_replaced_with_a_word(app, model):
+    """The choice jumped back, and nothing said why: the page had replaced its default there without a word."""
+    test = app(bare=True)
+    assert "is no captioner" not in text(test)
+    fine(test.selectbox(key="model").set_value(model).run())
+    for _ in range(2):
+        assert test.selectbox(key="model").value == MODEL and f"{model} is no captioner" in text(test)
+        fine(test.run())
+    if model != "builtin/clip":  # which an address of a first visit has, too
+        reloaded = app(bare=True, set=FIRST, model=MODEL, instead_of=model)
+        assert f"{model} is no captioner" in text(reloaded)
+
+
 def test_the_pages_own_captioner_is_in_no_link_to_another_page_and_gone_after_a_reload(app):
     """After Debias had replaced builtin/clip, a reload and the next page had builtin/blip-caption selected."""
     test = app(bare=True, set=SET, model="builtin/siglip")

@@ -159,6 +159,12 @@ def test_runs_are_found_by_the_words_that_their_rows_have(app, made):  # noqa: F
     assert listed(app(RUNS, find="T = 2 global")) == [made.wide]
     # Rows say left-right, and everything else scenes/left-right.
     assert made.wide in listed(app(RUNS, find="scenes/left")) and made.file not in listed(app(RUNS, find=SET))
+    # As the list shows them: it found none of these.
+    assert listed(app(RUNS, find="seeds 0-1")) == listed(app(RUNS, find="seeds 0")) == [made.group]
+    assert listed(app(RUNS, find="24 groups seeds")) == [made.group]
+    alone = listed(app(RUNS, find="Seed 0"))
+    assert made.simplematch in alone and made.group not in alone
+    assert not app(RUNS, find="seed 1").dataframe and not app(RUNS, find="4 groups").dataframe
     nothing = app(RUNS, find="winoground")
     assert not nothing.dataframe and "No run has all of these words" in text(nothing)
 

@@ -31,6 +31,7 @@ from ui.page import ask_beside, quoted
 from ui.selection import (
     OPENED_BY_ITSELF,
     NearestModel,
+    _default,
     benchmarks,
     chosen_by_page,
     last_benchmark,
@@ -86,7 +87,8 @@ def first_visit() -> None:
 def _is_opened_again() -> bool:
     """Whether a session begins with what the address of a first visit became: its set, and nothing else selected."""
     asked = set(known_parameters()) - {*WITHOUT_SET, "metric", "group", "view"}
-    if "instead_of" in asked and st.query_params.get("model") == CAPTIONER:  # which the page put there
+    replaced = st.query_params.get("instead_of"), st.query_params.get("model")
+    if replaced == (_default("model"), CAPTIONER):  # which the page put there; any other one somebody chose
         asked -= {"instead_of", "model"}
     is_new = not ({"set", "carried"} & st.session_state.keys() or st.session_state.get("selected"))
     return is_new and asked == {"set"} and st.query_params["set"] == FIRST_SET
@@ -133,13 +135,11 @@ def nearest_captioner(model: str) -> NearestModel:
         return NearestModel(model)
     if (kind.log_prob and kind.reads_image) or CAPTIONER not in scorer_names():
         return NearestModel(model)
-    if opening_line():
-        return NearestModel(CAPTIONER, opening_line(), said=True)
-    return NearestModel(
-        CAPTIONER,
+    why = (
         f"{model_said(model)} is no captioner ({kind.label}): this page shows {CAPTIONER}, the others keep "
-        f"{model_said(model)}.",
+        f"{model_said(model)}."
     )
+    return NearestModel(CAPTIONER, why, said=bool(opening_line()) and model == _default("model"))
 
 
 def other_views_line(model: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import pandas as pd
@@ -68,7 +69,7 @@ def cost_answer(store: RunStore, run: Run, of: str = "") -> Answer:
     if run.config.get("embeddings"):
         return Answer(COST, NOT_MEASURED, _OF_A_FILE)
     if (table := _measured(store, run)) is not None:
-        return measured_answer(table, of)
+        return measured_answer(table, of, run.id if of else "")
     if run.status != "finished":
         return Answer(COST, NOT_MEASURED, "the run has not finished, so there is no model yet.")
     if is_public():
@@ -110,10 +111,15 @@ def _at_work(store: RunStore, run_id: str) -> None:
             st.rerun()
 
 
-def measured_answer(table: pd.DataFrame, of: str = "") -> Answer:
-    """What was measured of a run: on how many sets it is clearly worse, and where the most."""
+def measured_answer(table: pd.DataFrame, of: str = "", elsewhere: str = "") -> Answer:
+    """What was measured of a run: on how many sets it is clearly worse, and where the most.
+
+    of : which seed it is. elsewhere : the run, where its figure stands on its own page, not on the one of all seeds.
+    """
     is_worse, said = worse_elsewhere(table)
-    return Answer(COST, YES if is_worse else NOT_PROVEN, f"{of}{said} [See all of them](#{anchor(TITLE)})")
+    page = f"Test-Time_Matching?{urlencode({'run': elsewhere})}" if elsewhere else ""
+    link = f"[See all of them]({page}#{anchor(TITLE)})"
+    return Answer(COST, YES if is_worse else NOT_PROVEN, f"{of}{said} {link}")
 
 
 def worse_elsewhere(table: pd.DataFrame) -> tuple[bool, str]:

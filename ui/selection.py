@@ -500,14 +500,18 @@ def _elsewhere(kind: str, name: str) -> str:
 # --- the sidebar
 
 
-def _use_nearest(nearest_model: Callable[[str], NearestModel] | None) -> None:
-    """Put the nearest model that a page can use in place of the selected one; take it back on another page."""
+def _use_nearest(nearest_model: Callable[[str], NearestModel] | None, came: bool) -> None:
+    """Put the nearest model that a page can use in place of the selected one; take it back on another page.
+
+    came : from another page or view, not by a field of this one, in which somebody chooses a model.
+    """
     state = st.session_state
     if is_upload(str(state.get("set", st.query_params.get("set", "")))):  # a file takes the model's place
         nearest_model = None
     now = state.get("model", st.query_params.get("model", _default("model")))
     wanted, nearest = state.get("replaced_model") or _replaced_by_link(now, nearest_model)
-    if wanted is not None and now != nearest.name:  # another one was chosen meanwhile
+    is_other = wanted is not None and now != nearest.name  # another one was chosen meanwhile
+    if is_other:
         wanted = None
     elif wanted is not None and nearest_model is None:
         state["model"], wanted = wanted, None
@@ -516,6 +520,7 @@ def _use_nearest(nearest_model: Callable[[str], NearestModel] | None) -> None:
         nearest = NearestModel(now or "") if nearest_model is None or not now else nearest_model(now)
         if not nearest.why:
             return
+        nearest = nearest._replace(said=nearest.said and (came or not is_other))
         state["replaced_model"], state["model"] = (now, nearest), nearest.name
     else:
         state["replaced_model"] = wanted, nearest
@@ -556,8 +561,9 @@ def pick_selection(page: str, nearest_model: Callable[[str], NearestModel] | Non
     page : its title. nearest_model : of a page that cannot use every model; what it puts in place of the selected one
     is selected on that page alone.
     """
+    came = st.session_state.get("picked_on") != page
     _restore_selection(page)
-    _use_nearest(nearest_model)
+    _use_nearest(nearest_model, came)
     needs, files, tags = benchmarks(), upload_names(), st.query_params.get_all("tag")
     shifted = shifted_names()  # each beside the set that it is made of
     ready = [
