@@ -254,7 +254,8 @@ def _reasons(study: AlphaStudy, metric: str) -> None:
             _more_reasons(study, metric)
             return
         quote = f"{_HALVES} {study.validated(metric)._gained()}{_too_high(study, metric)}"
-        st.markdown(unbroken("\n\n".join(filter(None, (_why_only_probably(study, metric), quote)))))
+        first = _why_only_probably(study, metric) or _why_not_clear(study, metric)
+        st.markdown(unbroken("\n\n".join(filter(None, (first, quote)))))
         with st.expander("More", key="how-sure-more"):
             _more_reasons(study, metric)
 
@@ -278,7 +279,7 @@ def _more_reasons(study: AlphaStudy, metric: str) -> None:
         _tuned_text(study, metric) if is_halved else "",  # else it is in sight already
         _why_harm(study, metric),
         _how_sure(study, metric),
-        _power_text(study, metric),
+        "" if _why_not_clear(study, metric) else _power_text(study, metric),
     )
     if any(sure):
         st.markdown(unbroken("\n\n".join(filter(None, sure))))
@@ -695,6 +696,18 @@ def _why_only_probably(study: AlphaStudy, metric: str) -> str:
     if _cannot_decide(study, metric):
         return f"**Why only probably?** L{luck[1:]}{stricter} cannot decide with these groups."
     return f"**Probably, but not proven:** {luck}{stricter} does not prove it."
+
+
+def _why_not_clear(study: AlphaStudy, metric: str) -> str:
+    """Why a gain on enough groups for a verdict is not called one, in a sentence; "" of other verdicts."""
+    found = study.verdict(metric)
+    if found.helps or found.probably or found.too_few or not _gains(study, metric):
+        return ""
+    least = (found.gain.clustered or found.gain).detectable
+    unseen = "" if least is None else (
+        f" With {len(study.scores)} groups a gain below {_pct(least)} points mostly goes unnoticed."
+    )  # fmt: skip
+    return f"**Why not clear?** {_luck(found)[:-1]} ({_p_said(found.sign_p)}).{unseen}"
 
 
 def _how_sure(study: AlphaStudy, metric: str) -> str:

@@ -13,6 +13,9 @@ from core.metrics.statistics import Comparison, compare
 if TYPE_CHECKING:
     from core.debiasing.study import AlphaStudy, _BestGain
 
+_WELL_BELOW_1 = 0.9  # an alpha up to there leaves a part of the prior in
+_LARGE = 10.0  # points of a held-out gain that nobody reads as no difference
+
 
 def _conclusion(study: AlphaStudy, metric: str, found: _BestGain | None = None, gained: str = "") -> str:
     """One sentence: removing the prior helps, makes no difference or harms, or these groups cannot tell; where a part
@@ -22,12 +25,11 @@ def _conclusion(study: AlphaStudy, metric: str, found: _BestGain | None = None, 
     what, as `_headline` has it.
     """
     found = study.verdict(metric) if found is None else found
+    few = f"These {len(study.scores)} groups are too few to tell whether removing the language prior helps"
     if found.too_few:
-        few = (
-            f"These {len(study.scores)} groups are too few to tell whether removing the language prior helps"
-        )
         return f"{few}{gained}."
     harms = _harm(study, metric) is not None
+    and_all = "; removing all of it harms" * harms
     if not found.gain.difference > 0:
         if not harms:
             best = study.best(metric)
@@ -37,15 +39,17 @@ def _conclusion(study: AlphaStudy, metric: str, found: _BestGain | None = None, 
         return f"Removing the language prior does not help here{all_of_it}."
     here = "" if harms else " here"
     does = f"makes no clear difference{here}"
+    if not (found.helps or found.probably) and _is_large(study, metric):
+        return f"{few}{gained}{and_all}."
     if found.helps or found.probably:
         # “Not proven” by a test that could hardly prove such a gain says nothing of the gain.
         sure = "not proven"
         if found.probably and _cannot_decide(study, metric):
             sure = _p_said(found.sign_p)
         does = "helps here" if found.helps else f"probably helps here ({sure})"
-    if harms:
-        return f"Removing part of the language prior {does}{gained}; removing all of it harms."
-    return f"Removing the language prior {does}{gained}."
+    is_part = harms or study.best(metric).intervals.max() < _WELL_BELOW_1
+    part = "part of " if is_part else ""
+    return f"Removing {part}the language prior {does}{gained}{and_all}."
 
 
 def _headline(study: AlphaStudy, metric: str, found: _BestGain | None = None) -> str:
@@ -68,6 +72,11 @@ def _harm(study: AlphaStudy, metric: str) -> Comparison | None:
     none, whole = (study.evaluation(alpha).outcomes[metric].value for alpha in (0.0, 1.0))
     change = compare(none, whole, study.clusters)
     return change if (change.clustered or change).high < 0 else None
+
+
+def _is_large(study: AlphaStudy, metric: str) -> bool:
+    """Whether the held-out gain is so large that “no clear difference” would contradict it."""
+    return len(study.scores) > 1 and study.validated(metric)._gain[0] >= _LARGE
 
 
 def _cannot_decide(study: AlphaStudy, metric: str) -> bool:
