@@ -271,6 +271,7 @@ with ui.show_errors():  # a store of a newer version, say
     shown = runs.open_run_id(store)
     opened = "" if shown == runs.NEW else what_is_opened(runs.runs_of(store, shown))
 first_visit()
+ui.restore_carried_state()  # of “Reuse settings”: the line of the selection has the number of groups
 selection = ui.open_page(
     "Test-time matching", "" if opened else LEAD, instead=opened, first=first_groups(),
     chosen_why=ui.chosen_by_page(runs.FIRST_SET, "training gains there"),

@@ -216,7 +216,7 @@ def test_a_run_is_run_again_on_its_own_set_and_a_new_run_takes_the_selection(app
     assert "What changed" in text(test)
     assert form_after(test, "Reuse settings") == ["scenes/left-right", "builtin/clip", "test"]
     assert test.query_params["set"] in ("scenes/left-right", ["scenes/left-right"])
-    assert "Settings of Example: scenes/left-right · builtin/clip, its seed too." in text(test).replace(
+    assert "Settings of Example: scenes/left-right · builtin/clip, with seed 0." in text(test).replace(
         "\\", ""
     )
     fine(test.selectbox(key="set").set_value("scenes/size-swap").run())  # and it can be changed

@@ -1,5 +1,6 @@
 """The page on language priors, driven without a browser: the slider moves everything, views and links work."""
 
+import base64
 import json
 import re
 import shutil
@@ -16,6 +17,7 @@ from core.base.text import _pct
 from core.datasets import load
 from core.debiasing.priors import estimate_prior
 from core.debiasing.study import AlphaStudy
+from core.exchange.uploads import UploadStore
 from core.figures._style import score_colour
 from core.figures.tokens import TokenView
 from core.metrics.groups import METRICS
@@ -1426,6 +1428,20 @@ def test_the_prior_view_names_the_likeliest_and_the_least_likely_captions(app, s
         assert ("true" in said) == (True in belongs[text]) and ("false" in said) == (False in belongs[text])
 
 
+def test_captions_of_one_name_in_several_groups_have_their_group_beside_them(app):
+    """“c0, c0, c1” were six rows of a file that names its captions alike in every group."""
+    lines = [
+        f"g{g},{i},c{c},{-1 - g / 10 - abs(i - c)}" for g in range(4) for i in range(2) for c in range(2)
+    ]
+    prior = [f"g{g},c{c},{-5 - g - c / 2}" for g in range(4) for c in range(2)]
+    app(bare=True)  # makes the home
+    files, head = UploadStore(), "group,image,caption,score"
+    stored = files.add("alike.csv", "\n".join([head, *lines]).encode())
+    files.put_beside(stored, "prior", "prior.csv", "\n".join(["group,caption,log_prob", *prior]).encode())
+    (table,) = app(bare=True, set="upload/alike.csv", view="Language prior").table
+    assert [*table.value["caption"]] == ["g0, c0", "g0, c1", "g1, c0", "g3, c1", "g3, c0", "g2, c1"]
+
+
 def test_extremes_are_distinct_captions_with_their_groups():
     """By hand: captions 0, 1, 2; 0 is true in the first group and false in the second."""
     prior = np.array([[-1.0, -3.0], [-2.0, -1.0]])
@@ -1570,6 +1586,11 @@ def test_images_needed_says_whose_numbers_it_shows_and_measures_the_selected_set
     said = text(test).replace("\\", "")
     assert "Not measured for" not in said and f"{MODEL} on scenes/left-right**, measured now" in said
     assert test.query_params["samples"] in ("30", ["30"]) and len(test.get("plotly_chart")) == 4
+    # Five draws of all 30 are one: no bar, which read as if more images changed nothing.
+    assert "n − 1); all 30 are one draw, which has no bar and no point." in said
+    live = json.loads(test.get("plotly_chart")[0].proto.spec)["data"][0]["x"]
+    live = live if isinstance(live, list) else np.frombuffer(base64.b64decode(live["bdata"]), live["dtype"])
+    assert list(live) == [1, 3, 10]
 
 
 def test_retrieval_shows_the_alpha_that_other_images_chose(app):

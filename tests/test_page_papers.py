@@ -1718,7 +1718,8 @@ def test_the_lines_counted_here_are_set_beside_those_of_test_time_matching(app):
     setup = plain(app("pages/4_Test-Time_Matching.py"))  # in one short sentence there, with the same numbers
     assert (
         f"of {shifted + as_they_are} measurements, {shifted} with shifted pictures, GroupMatch rose in 61 and fell in "
-        "47, however little. [Clear changes, of 49 with pictures as they are: 6 up, 4 down](" in setup
+        f"47, however little. [Of all 49 with pictures as they are, {as_they_are} of these among them, 6 rose clearly "
+        "and 4 fell](" in setup
     )
     # By hand: four models on five sets of 2×2 groups, on five of one image, on two others, and one more CLIP on one.
     assert "the mean of 4 seeds" in short and len(short) < 270

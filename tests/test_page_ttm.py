@@ -98,8 +98,8 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     rises, falls = int((table.gain > 0).sum()), int((table.gain < 0).sum())
     said = (
         f"**It does not always help:** of {len(table)} measurements, {int((table['shift'] != 'none').sum())} with "
-        f"shifted pictures, GroupMatch rose in {rises} and fell in {falls}, however little. [Clear changes, of 49 with "
-        "pictures as they are: 6 up, 4 down](Papers#how-lines-are-counted)."
+        f"shifted pictures, GroupMatch rose in {rises} and fell in {falls}, however little. [Of all 49 with "
+        "pictures as they are, 12 of these among them, 6 rose clearly and 4 fell](Papers#how-lines-are-counted)."
     )
     assert falls > 20 and said in plain(test)
     assert "are among the" not in plain(test)  # three readings: on Papers alone
@@ -422,6 +422,20 @@ def test_beside_a_file_of_scores_the_embeddings_that_are_here_are_offered_the_li
     assert shown[said + 1] == labels[0]  # they stood above the line that explains them
     test = fine(button(test, labels[0]).click().run())
     assert test.selectbox(key="set").value == "upload/mine-features.npz" and button(test, "Start the run")
+
+
+def test_scores_in_the_field_of_embeddings_are_refused_and_the_form_stays(app):
+    """The field asked for scores, too, then selected them and said that they cannot be trained: the form went."""
+    test = app(TTM, set=SET)
+    (field,) = test.get("file_uploader")
+    assert field.label == "File of embeddings"
+    lines = [f"g{g},{i},{c},{int(i == c)}" for g in range(4) for i in range(2) for c in range(2)]
+    field.upload("mine.csv", "\n".join(["group,image,caption,score", *lines]).encode())
+    test.run()
+    assert not test.exception and len(test.error) == 1
+    assert test.error[0].value.replace("\\", "").startswith("mine.csv holds no embeddings, and ")
+    assert test.selectbox(key="set").value == SET and not button(test, "Start the run").disabled
+    assert not UploadStore().list()
 
 
 def test_of_400_uploaded_groups_none_is_left_out_after_a_benchmark_of_300(app):
@@ -1244,12 +1258,20 @@ def test_a_run_on_embeddings_is_run_again_with_its_file_where_that_is_here(app, 
     assert test.selectbox(key="set").value == "upload/mine.npz"
 
 
+def test_a_run_again_has_its_number_of_groups_in_the_line_of_the_selection_and_names_its_seed(app, made):  # noqa: F811
+    """The line said 300 groups above “Number of groups 24”, and “its seed too” of seeds 0 and 1."""
+    test = fine(button(app(TTM, run=made.group), new_run.AGAIN).click().run())
+    assert any("· 24 of 300 groups of 2×2 ·" in each.value for each in test.caption)
+    (said,) = [each.value for each in test.caption if each.value.startswith("Settings of ")]
+    assert said.endswith(", with seed 0.")
+
+
 def test_a_run_again_has_every_setting_of_the_run(app, made, started):  # noqa: F811
     """What is started is the run itself once more: method, groups, transfer check, seed and all."""
     store = RunStore()
     for name in (made.simplematch, made.transfer, made.seeds[1]):
         test = fine(button(app(TTM, run=name), new_run.AGAIN).click().run())
-        assert "its seed too" in text(test)
+        assert "with seed " in text(test)
         fine(button(test, "Start the run").click().run())
         own, again = (store.get(each) for each in (name, started[-1]))
         of = [adaptation(run.config).written() | {"group": None} for run in (own, again)]
@@ -1500,7 +1522,7 @@ def test_a_run_of_few_groups_says_first_what_it_can_show_and_promises_nothing_of
     assert (
         f"With 40 groups only a change of GroupMatch of about {least:.0f} points or more can be told" in said
     )
-    assert "Nothing was measured with so few." in said and "Measured: GroupMatch" not in said
+    assert "No run that ships has so few." in said and "Measured: GroupMatch" not in said
     assert "What came out with all 300 groups, not 40" in boxes
     assert "No forecast for this run: forecasts are based on runs with all groups alone" in said
     every = app(TTM, set="scenes/left-right")

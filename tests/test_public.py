@@ -405,7 +405,7 @@ def test_a_visitor_is_offered_what_keeps_no_model_busy_for_long(open_page, monke
 
 
 VIEWS = [  # where one brings files, folders and names: page, address, first words of what asks for it
-    ("pages/4_Test-Time_Matching.py", {"run": "new"}, "File of scores or embeddings"),
+    ("pages/4_Test-Time_Matching.py", {"run": "new"}, "File of embeddings"),
     ("pages/8_Your_Data.py", {"way": "Images and captions"}, "Or a folder"),
     ("pages/8_Your_Data.py", {"way": "Hugging Face"}, "Data set"),
     ("pages/8_Your_Data.py", {"way": "A model"}, "Model"),

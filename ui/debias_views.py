@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -103,10 +104,11 @@ def _extremes(inputs: DebiasInputs, groups: GroupSet) -> None:
         return
     ends = inputs.study._extremes(inputs.prior.caption_index)
     m, k = inputs.study.shape
+    names = Counter(groups[each.group].captions[each.place] for rated in ends for each in rated)
     rows = [
         {
             "as text": end if place == 0 else "",
-            "caption": escape_markdown(_caption_text(groups, each)),
+            "caption": escape_markdown(_caption_text(groups, each, names)),
             "log P(t)": true_minus(f"{each.log_p:.3f}"),
             **({} if m == k else {"in its group": _in_its_group(each)}),
         }
@@ -118,11 +120,12 @@ def _extremes(inputs: DebiasInputs, groups: GroupSet) -> None:
     st.caption(f"{source}{per_token}: how likely a caption is without its picture. Near 0 is likely.")
 
 
-def _caption_text(groups: GroupSet, rated: _RatedCaption) -> str:
-    """A caption, or of a file that only counts them its group and number."""
+def _caption_text(groups: GroupSet, rated: _RatedCaption, names: Mapping[str, int]) -> str:
+    """A caption; of a file that only counts them, or names several alike, with its group. names : how often each
+    name is in the table."""
     group = groups[rated.group]
     text, number = group.captions[rated.place], f"caption {rated.place + 1}"
-    return f"{group.id}, {number}" if text == number else text
+    return f"{group.id}, {text}" if text == number or names[text] > 1 else text
 
 
 def _in_its_group(rated: _RatedCaption) -> str:
@@ -311,13 +314,18 @@ def samples_view(inputs: DebiasInputs, groups: GroupSet) -> None:
     stored = json.loads(path.read_text()) if path.is_file() else None
     samples = inputs.prior.samples
     if samples is not None and len(samples) >= _FEWEST_SAMPLES:
+        sizes = inputs.study.stability(samples, inputs.prior.caption_index)
+        # Five draws of all images are one: a point without a bar read as if more images changed nothing.
+        drawn = [each for each in sizes if each.size < len(samples)]
+        left_out = f"; all {len(samples)} are one draw, which has no bar and no point" * (
+            len(drawn) < len(sizes)
+        )
         st.markdown(
             f"**{escape_markdown(_measured_on(inputs, groups))}**, measured now: TextScore at its best alpha "
             f"({TUNED_PER_ROW}). Prior: {escape_markdown(inputs.prior.line)}, five draws of each size (mean ± standard "
-            "deviation, n − 1)."
+            f"deviation, n − 1){left_out}."
         )
-        sizes = inputs.study.stability(samples, inputs.prior.caption_index)
-        _draw_stability({_SAMPLED_FROM[inputs.prior.kind]: sizes}, "live")
+        _draw_stability({_SAMPLED_FROM[inputs.prior.kind]: drawn}, "live")
     elif stored is None or (inputs.model, groups.name) != (stored["model"], stored["benchmark"]):
         _offer_samples(inputs, groups, stored)
     if stored is not None:

@@ -78,7 +78,7 @@ def settings_said(job: AdaptationRun) -> str:
     if again is None:
         return ""
     if job.key == again.job.key:
-        return f"Settings of {again.title}, its seed too."
+        return f"Settings of {again.title}, with seed {job.settings.seed}."
     return f"Begun with the settings of {again.title}, and changed since."
 
 

@@ -31,6 +31,7 @@ from ui.cached import cached_on
 from ui.fields import checked_numbers, number, slider
 from ui.formatting import touch_help, unbroken
 from ui.loaders import evaluate, load_groups, model_source
+from ui.page import show_errors
 from ui.selection import Selection, last_benchmark, offer_nearest, page_button, select
 from ui.ttm_preset import ENDS, VARIANTS, pick_preset, preset_source, preset_warning, use_variant, values_of
 from ui.ttm_shifts import measured_before, measured_runs
@@ -141,8 +142,10 @@ def _offer_embeddings(entry: str) -> None:
 
 def _embeddings_field(place: Any) -> None:
     """A field for frozen features: one small trainable map per modality, adapted in seconds."""
+    entry = None
     with place.popover("Own embeddings", icon=":material/upload_file:"):
-        entry = new_upload("embeddings")
+        with show_errors():  # here: what is refused leaves selection and form as they are
+            entry = new_upload("embeddings", only_embeddings=True)
         st.caption(
             "NPZ with `img` and `cap`, rows in group order. Image i of a group is assumed to belong to its caption i; "
             "that is used only to measure results."

@@ -42,8 +42,8 @@ def of_all() -> str:
     shifted = int((_table()["shift"] != "none").sum())
     return (
         f"**It does not always help:** of {measured} measurements, {shifted} with shifted pictures, GroupMatch rose in "
-        f"{rises} and fell in {falls}, however little. [Clear changes, of {of} with pictures as they are: {up} up, "
-        f"{down} down]({TO_COUNTED})."
+        f"{rises} and fell in {falls}, however little. [Of all {of} with pictures as they are, {measured - shifted} of "
+        f"these among them, {up} rose clearly and {down} fell]({TO_COUNTED})."
     )
 
 

@@ -32,7 +32,7 @@ from ui.visitor import address, owner
 
 PREFIX = "upload/"  # of an entry of the selection: `upload/scores.csv`
 FILES = ["npz", "npy", "csv", "jsonl", "parquet", "json"]
-FILE_LABEL = "File of scores or embeddings"
+FILE_LABEL, EMBEDDINGS_LABEL = "File of scores or embeddings", "File of embeddings"
 FORMATS = (
     "Scores: CSV or Parquet `group,image,caption,score`, optional `match`; NPZ `scores` (groups, images, captions), "
     "or that array alone as NPY; "
@@ -94,20 +94,20 @@ def upload_limit() -> int:
     return public_mode.upload_megabytes(st.get_option("server.maxUploadSize"))
 
 
-def new_upload(key: str) -> str | None:
+def new_upload(key: str, only_embeddings: bool = False) -> str | None:
     """A field for a file; the entry of one that has just been stored, None on every other run.
 
-    Raises InputError for a file that cannot be read; it is not stored.
+    Raises InputError for a file that cannot be read, or with `only_embeddings` for one of scores; it is not stored.
     """
     file = st.file_uploader(
-        FILE_LABEL,
+        EMBEDDINGS_LABEL if only_embeddings else FILE_LABEL,
         [*FILES, "zip"],
         key=key,
         max_upload_size=upload_limit(),
     )
     if file is None or st.session_state.get("stored_upload") == file.file_id:
         return None
-    entry = store_file(file.name, file.getvalue())
+    entry = store_file(file.name, file.getvalue(), only_embeddings)
     st.session_state["stored_upload"] = file.file_id
     return entry
 
@@ -248,11 +248,17 @@ def as_stored(file: Any, name: str = "") -> None:
     _stored_here()[file.file_id] = name or file.name
 
 
-def store_file(name: str, content: bytes) -> str:
-    """Store a file of scores or embeddings, or the one in a zip; its entry. Raises InputError for an unreadable one."""
+def store_file(name: str, content: bytes, only_embeddings: bool = False) -> str:
+    """Store a file of scores or embeddings, or the one in a zip; its entry. Raises InputError for an unreadable one,
+    and with `only_embeddings` for scores, which nothing can be trained on."""
     packed, table = _unpacked(Path(name), content)
     if table is not None and packed != Path(name):
         name, content = packed.name, table
+    if only_embeddings and not holds_embeddings(name, content):
+        raise InputError(
+            f"{name} holds no embeddings, and test-time matching trains on them; choose an NPZ with img and cap here, "
+            "or add scores on Your data."
+        )
     shape = _first_shape(name, content)
     return f"{PREFIX}{upload_store().add(name, content, shape).name}"
 
