@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
+from core.base.errors import InputError
 from core.base.public_mode import is_public
 from core.base.text import _pct, counted
 from core.datasets.embeddings import read_embeddings
@@ -31,7 +32,7 @@ from ui.cached import cached_on
 from ui.fields import checked_numbers, number, slider
 from ui.formatting import touch_help, unbroken
 from ui.loaders import evaluate, load_groups, model_source
-from ui.page import show_errors
+from ui.page import show_error
 from ui.selection import Selection, last_benchmark, offer_nearest, page_button, select
 from ui.ttm_preset import ENDS, VARIANTS, pick_preset, preset_source, preset_warning, use_variant, values_of
 from ui.ttm_shifts import measured_before, measured_runs
@@ -144,8 +145,10 @@ def _embeddings_field(place: Any) -> None:
     """A field for frozen features: one small trainable map per modality, adapted in seconds."""
     entry = None
     with place.popover("Own embeddings", icon=":material/upload_file:"):
-        with show_errors():  # here: what is refused leaves selection and form as they are
+        try:
             entry = new_upload("embeddings", only_embeddings=True)
+        except InputError as error:  # here: what is refused leaves selection and form as they are
+            show_error(error)
         st.caption(
             "NPZ with `img` and `cap`, rows in group order. Image i of a group is assumed to belong to its caption i; "
             "that is used only to measure results."
