@@ -9,8 +9,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from core.base.paths import assets
-from core.base.text import _pct, counted
+from core.base.text import _pct, _signed, counted
 from core.figures.text import label_and_meaning
+from core.metrics.groups import TEXT_SCORE
 from core.metrics.retrieval import COLA_MAP, METRICS
 from core.papers import _beside, _cola, _shipped_results
 from core.scorers.cola_config import STRATEGIES
@@ -116,25 +117,31 @@ _OF_THE_PRIOR = ("vgpt/3a", "vgpt/4", "vgpt/7", "vgpt/8", "vgpt/10", "vgpt/11")
 
 def _of_alpha(plan: Mapping[str, Any], agrees: bool) -> _Finding:
     """On how many sets of groups removing the prior pays off, with an alpha that was chosen on other groups, and
-    wholly."""
-    found = [
-        (line["line"].partition(",")[0], *(at[name] for name in ("alpha_0", "validated", "alpha_1")))
+    wholly. The former is its gain on those halves: the value at alpha 0 is of all groups."""
+    cells = [
+        (
+            line["line"].partition(",")[0],
+            {(c["method"].rpartition(" ")[2], c["metric"]): _known(c) for c in line["cells"]},
+        )
         for line in plan["lines"]
-        if (at := {c["method"].rpartition(" ")[2]: _known(c) for c in line["cells"]})["alpha_0"] is not None
+    ]
+    ends = (("alpha_0", TEXT_SCORE), ("alpha_1", TEXT_SCORE), ("validated", "absolute_gain"))
+    found = [
+        (name, *(at[end] for end in ends)) for name, at in cells if None not in (at[end] for end in ends)
     ]
     if not found:
         return _NOTHING
-    raised = [row for row in found if row[2] > row[1]]
-    lower = sum(row[3] < row[1] for row in found)
+    raised = [row for row in found if row[3] > 0]
+    lower = sum(row[2] < row[1] for row in found)
     in_part = f"removing part of the prior helps on {len(raised)} of {len(found)} sets"
     verdict = _agrees(len(raised), len(found), in_part) if agrees else ""
-    best = max(found, key=lambda row: row[2] - row[1])
-    most = f", most on {best[0]}: from {_pct(best[1])} to {_pct(best[2])} %" if raised else ""
+    best = max(found, key=lambda row: row[3])
+    most = f", most on {best[0]}: by {_signed(best[3])} points" if raised else ""
     where = f"all {len(found)} sets" if lower == len(found) else f"{lower}"
     return _Finding(
         verdict,
-        f"an α that is chosen on held-out groups raises TextScore on {len(raised)} of {len(found)} sets{most}. "
-        f"Removing the whole prior (α = 1) lowers it on {where}.",
+        f"an α that is chosen on held-out groups raises TextScore on {len(raised)} of {len(found)} sets{most} "
+        f"(means over held-out halves, without intervals). Removing the whole prior (α = 1) lowers it on {where}.",
     )
 
 
