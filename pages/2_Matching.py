@@ -172,7 +172,7 @@ def outcome_table(evaluation: Evaluation) -> None:
             count = int(((match == matched) & (score == scored)).sum())
             signs = (figures.OUTCOME_SYMBOLS["right" if right else "wrong"] for right in (matched, scored))
             label = "  \n".join(f"{sign} {verdict}" for sign, verdict in zip(signs, verdicts, strict=True))
-            text = f"{label}  \n**{count} groups** ({_pct(100 * count / len(match))} %)"
+            text = f"{label}  \n**{counted(count, 'group')}** ({_pct(100 * count / len(match))} %)"
             with grid.cell():
                 groups_button(text, {"verdict": verdicts}, disabled=not count, wrap=True)
     if opposite := int((score & ~match).sum()):
@@ -383,7 +383,9 @@ def selected_groups(evaluation: Evaluation, tau: float) -> None:
     wrong = int((mask & (evaluation.outcomes[GROUP_MATCH].value < 1)).sum())
     selected = {MARGIN: str(margin_range(evaluation, tau))}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        groups_button(f"Open the {int(mask.sum())} selected groups", selected, disabled=not mask.any())
+        groups_button(
+            f"Open the {counted(int(mask.sum()), 'selected group')}", selected, disabled=not mask.any()
+        )
         groups_button(
             {0: "None of them is matched wrong", 1: "Open the one of them that is matched wrong"}.get(
                 wrong, f"Open the {wrong} of them matched wrong"

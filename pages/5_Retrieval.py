@@ -11,6 +11,7 @@ import numpy as np
 import streamlit as st
 
 import ui
+from core import datasets
 from core.base.errors import InputError
 from core.base.public_mode import is_public
 from core.base.text import _pct
@@ -31,8 +32,10 @@ from ui import retrieval as part
 from ui import retrieval_own as own
 from ui.formatting import touch_help
 from ui.navigation import ASK, CHANGES, DEBIAS_VIEWS, RETRIEVAL_VIEWS, TRAIN
+from ui.selection import shifted_names
 from ui.strategy_time import time_line
 from ui.trained import base_of, in_words, trained_models, trained_name
+from ui.uploads import upload_names
 from ui.views import read_view, view_field
 from ui.visitor import on_phone
 
@@ -59,6 +62,7 @@ QUESTIONS = (
 KINDS = ("adapt",)  # of the runs that this page shows
 THIS = "pages/5_Retrieval.py"
 SHOWN = (8, 16, 32)
+SAME = "the same"  # of two models that have equally many right pictures
 FEW = 4  # pictures of each of two models that a phone shows first; its style hides as many as are more
 
 
@@ -138,11 +142,25 @@ def look() -> None:
         images = 0 if among_few else pick_image_count(name)
         models = ui.model_names()
         chosen = pick_models(models)
+    say_unknown_selection(models, name, chosen[0])
     if among_few is None:
         ask(name, images, models, chosen)
         models_ready.prepare(chosen)  # words of one's own need the model itself
     else:
         choices.look(among_few, chosen)
+
+
+def say_unknown_selection(models: Sequence[str], name: str, model: str) -> None:
+    """Of an address with the model or the set of the other pages: that nobody has it, and what is shown; it leaves the
+    address. name, model : what is shown."""
+    sets = [*datasets.names(None), *shifted_names(), *upload_names(), *part.available_sets()]
+    for key, known, shown in (("model", [*models, *trained_models()], model), ("set", sets, name)):
+        asked = st.query_params.get(key, "")
+        if asked and asked not in known and (key == "set" or asked.startswith(("builtin/", "run/"))):
+            del st.query_params[key]
+            st.warning(
+                escape_markdown(f"Unknown {key} {asked!r}; shown: {shown}."), icon=":material/link_off:"
+            )
 
 
 def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) -> None:
@@ -189,11 +207,16 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
     if revealed is False:
         with question:
             predict(name, asked.queries[query], list(ranked))
+    elif revealed and hidden:
+        question.markdown(escape_markdown(answered(ranked, str(st.session_state.get("revealed_guess", "")))))
     measured(subset, list(ranked))
     part.words_section(subset)
     next_steps(models, chosen)
     table = (lambda: part.ranked_table(asked, ranked)) if revealed else None
-    ui.export_section("retrieval", table, papers=("Cola",))
+    # Models and number of pictures too, whose defaults may be others elsewhere: no `recall`, as it knows no one query.
+    state = {"rset": name, "images": str(images), "query": asked.queries[query], "left": chosen[0]}
+    state |= {"right": chosen[1]} if len(chosen) > 1 else {}
+    ui.export_section("retrieval", table, papers=("Cola",), state=state)
     ui.cite(None, ("Cola",))
 
 
@@ -381,7 +404,7 @@ def predict(name: str, query: str, models: list[str]) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.segmented_control(
             "Which model has more right pictures?" if len(models) > 1 else "How many are right?",
-            models if len(models) > 1 else ["few", "about half", "most"],
+            [*models, SAME] if len(models) > 1 else ["few", "about half", "most"],
             key="rguess",
             width="content",
         )
@@ -389,7 +412,22 @@ def predict(name: str, query: str, models: list[str]) -> None:
             "Reveal", type="primary", disabled=st.session_state.get("rguess") is None, help="Guess first."
         ):
             st.session_state["revealed_query"] = (name, query)
+            st.session_state["revealed_guess"] = st.session_state["rguess"]
             st.rerun()
+
+
+def answered(ranked: dict[str, list[RankedImage]], said: str) -> str:
+    """`You said builtin/clip: wrong, 2 against 3.`, the right pictures of that model against the other's; of one model
+    how many are right. "" of a guess that is not about these models."""
+    rights = {model: sum(row.right for row in rows) for model, rows in ranked.items()}
+    if len(rights) < 2:
+        ((model, count),) = rights.items()
+        return f"You said {said}: {count} of {len(ranked[model])}." if said not in ("", SAME, model) else ""
+    if said not in (*rights, SAME):
+        return ""
+    own, other = sorted(rights, key=lambda model: model != said)  # of “the same” in the order of the page
+    is_right = rights[own] == rights[other] if said == SAME else rights[own] > rights[other]
+    return f"You said {said}: {'right' if is_right else 'wrong'}, {rights[own]} against {rights[other]}."
 
 
 def measured(subset: part.RetrievalSubset, models: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ import streamlit as st
 import ui
 from core import figures as plots
 from core import papers
+from core.base.errors import unknown_name
 from core.base.public_mode import is_public, shown
 from core.base.text import counted, duration
 from core.datasets.paper_results import CITATIONS
@@ -120,7 +121,6 @@ def choose() -> str:
     alone, it is the one that has it."""
     names = [*table_html.PAPERS, table_html.WORLD, YOURS]
     asked = st.query_params.get("table", "")
-    warn_unknown(names, asked)
     if st.query_params.get("published", "") == "true":  # an address of when this was a section of its own
         st.session_state["paper"] = YOURS
     st.query_params.pop("published", None)
@@ -135,6 +135,8 @@ def choose() -> str:
             paper == table_html.WORLD or not on_phone()
         ):  # there where no figure follows, which has their lists above it
             paper_claims.section(paper)
+    if paper != YOURS and "table" not in st.session_state:
+        warn_unknown(paper, asked)
     return paper
 
 
@@ -163,7 +165,7 @@ def choose_table(paper: str) -> table_html.TableChoice:
     """The field says of each table what it is of; the address has its name alone."""
     asked = st.query_params.get("table", "")
     tables = table_html.table_choices(paper)
-    opening = world_table(tables) if paper == table_html.WORLD else next(iter(tables))
+    opening = opening_table(paper, tables)
     chosen = st.session_state.get("table", asked)
     st.session_state["table"] = chosen if chosen in tables else opening
     table = st.selectbox(
@@ -192,10 +194,16 @@ def short_name(name: str) -> str:
     return f"{parts if len(parts) > _FIELD // 2 else start.rpartition(' ')[0]} …"
 
 
-def warn_unknown(papers_here: Sequence[str], asked: str) -> None:
-    """Name in one sentence the paper or the table of the address that does not exist, and those that do."""
-    tables = [t for p in papers_here if p != YOURS for t in table_html.table_choices(p)]
-    ui.warn_unknown("table", [asked], tables)
+def warn_unknown(paper: str, asked: str) -> None:
+    """Name in one sentence a table of the address that this paper does not have, one that it has, and what is shown."""
+    tables = table_html.table_choices(paper)
+    if asked and asked not in tables:
+        said = f"{unknown_name('table', asked, tables)} Shown: {opening_table(paper, tables)}."
+        st.warning(escape_markdown(said), icon=":material/link_off:")
+
+
+def opening_table(paper: str, tables: Mapping[str, table_html.TableChoice]) -> str:
+    return world_table(tables) if paper == table_html.WORLD else next(iter(tables))
 
 
 def world_table(tables: Mapping[str, table_html.TableChoice]) -> str:

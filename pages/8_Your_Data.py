@@ -30,6 +30,7 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.statistics import Clusters
 from core.rejudge import rejudge
+from core.rejudge._submission import SCORES
 from core.scorers import plugins
 from core.scoring.cache import ScoreCache
 from ui import import_workbench, misplaced
@@ -435,10 +436,11 @@ def ways_on(left_out: list[tuple[Any, InputError]]) -> bool:
     for place, (file, error) in enumerate(reversed(left_out)):
         if misplaced.is_not_read(file):
             continue
-        if misplaced.not_scores(file):
+        if misplaced.not_scores(file, is_said=True):
             shown = True
         elif place == 0 and misplaced.has_several_mistakes(file):
-            misplaced.show_mistakes(error, file.name, file.getvalue(), "Nothing of it is stored: mend")
+            so = "Nothing of it is stored: mend"
+            misplaced.show_mistakes(error, file.name, file.getvalue(), so, is_said=True)
             shown = True
     return shown
 
@@ -472,6 +474,7 @@ def second_opinion(entry: str, evaluation: Evaluation) -> None:
     def findings() -> list[str]:
         with READING.one():
             parts = rejudge([Path(upload.name)], upload.content()).record()["submissions"]
+        parts = [part for part in parts if part["tool"] != SCORES]  # plain scores: no report says otherwise
         several = len(parts) > 1  # the cards above are of all subsets and splits together
         return [
             f"{part['benchmark']}: {told}" if several else told for part in parts for told in part["findings"]

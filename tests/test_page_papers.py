@@ -128,6 +128,12 @@ def test_a_link_opens_a_table_and_one_that_does_not_exist_falls_back(app):
     test = app(PAPERS, paper="Cola", table="Table 99")
     assert test.selectbox(key="table").value == "Table 1"
     assert "Unknown table 'Table 99'; did you mean " in plain(test)
+    said = plain(
+        app(PAPERS, paper="Cola", table="Table 99")
+    )  # it had that of another paper, and not what is shown
+    near = re.search(r"Unknown table 'Table 99'; did you mean '(.+?)'\? Shown: Table 1\.", said)
+    assert near and near[1] in table_html.table_choices("Cola")
+    assert "Unknown table" not in plain(app(PAPERS, paper="Cola", table="Table 3"))
     said = plain(app(PAPERS, paper="ttm"))  # was called none, without a word of which there are
     assert "Unknown paper 'ttm'; " in said and all(
         name in said.partition("known: ")[2] for name in (table_html.WORLD, *table_html.PAPERS)

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 from types import SimpleNamespace
+from urllib.parse import parse_qs, urlsplit
 
 import bound_assets  # noqa: F401
 import numpy as np
@@ -210,6 +211,53 @@ def test_predict_first_hides_the_verdicts_until_revealed(app):
     fine(test.run())
     fine(button(test, "Reveal").click().run())
     assert "**You:**" in text(test)
+
+
+def test_whoever_predicted_learns_whether_it_was_right(app):
+    """After “Reveal” nothing said so, and two models with equally many right pictures could not be guessed."""
+    two = (PROTOCOL_BASE, "builtin/siglip")
+    test = app(PAGE, query="a yellow cube", images="100", left=two[0], right=two[1], rpredict="true")
+    assert test.segmented_control(key="rguess").options == [*two, "the same"]
+    test.segmented_control(key="rguess").set_value(two[0])
+    fine(test.run())
+    fine(button(test, "Reveal").click().run())
+    counts = [int(each) for each in re.findall(r"\*\*(\d) of the first 8 show", text(test))]
+    verdict = "right" if counts[0] > counts[1] else "wrong"
+    assert f"You said {two[0]}: {verdict}, {counts[0]} against {counts[1]}." in text(test)
+    test.selectbox(key="query").set_value("a red cube")  # of another query nothing is known of a guess
+    assert "You said" not in text(fine(test.run()))
+    one = app(PAGE, query="a yellow cube", images="100", rpredict="true")
+    one.segmented_control(key="rguess").set_value("most")
+    fine(one.run())
+    fine(button(one, "Reveal").click().run())
+    assert f"You said most: {counts[0]} of 8." in text(one)
+
+
+def test_a_model_or_a_set_of_the_address_that_nobody_has_is_named_and_leaves_it(app):
+    """Both were replaced without a word, and “the rest of it is used” stood beside them."""
+    test = app(PAGE, model="builtin/nope", set="scenes/nope", foo="1", images="100")
+    said = [each.value.replace("\\", "") for each in test.warning]
+    assert said == [
+        "The address had “foo”, which no page knows; it is left out.",
+        f"Unknown model 'builtin/nope'; shown: {PROTOCOL_BASE}.",
+        "Unknown set 'scenes/nope'; shown: scenes/retrieval.",
+    ]
+    assert not {"model", "set", "foo"} & {*test.query_params}
+    assert not app(PAGE, model="builtin/clip", set="scenes/swap", images="100").warning
+
+
+def test_the_link_of_the_export_names_set_model_number_and_query(app):
+    """It was the page alone, whose defaults may be others elsewhere."""
+    (link,) = [c.value for c in app(PAGE).code if "/Retrieval" in c.value]
+    found = {name: values[0] for name, values in parse_qs(urlsplit(link).query).items()}
+    assert {name: found[name] for name in ("rset", "left", "images")} == {
+        "rset": "scenes/retrieval", "left": PROTOCOL_BASE, "images": "500",
+    }  # fmt: skip
+    assert found["query"].startswith("a ") and "right" not in found
+    (link,) = [
+        c.value for c in app(PAGE, right="builtin/siglip", images="100").code if "/Retrieval" in c.value
+    ]
+    assert "right=builtin/siglip" in link and link.count("images=") == 1
 
 
 def test_queries_narrow_to_what_was_unseen_and_to_words(app):

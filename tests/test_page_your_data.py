@@ -370,7 +370,8 @@ def test_a_score_file_is_measured_with_ties_and_chance(app):
     assert "The file has no ground truth" in shown
     bad = app(PAGE, way="Scores or embeddings")
     bad = bad.get("file_uploader")[0].upload("s.csv", b"group,image\n1,2\n", "text/csv").run()
-    assert "s.csv has 2 mistakes; the table below" in bad.error[1].value.replace("\\", "")
+    assert "s.csv has 2 mistakes; the table below" in text(bad).replace("\\", "")
+    assert len(bad.error) == 1  # the table has no second red box
     assert list(bad.dataframe[-1].value["column"]) == ["caption", "score"]
 
 
@@ -382,6 +383,28 @@ def test_predictions_of_mteb_are_measured_and_what_its_report_hides_is_said(app)
     said = test.info[0].value.replace("\\", "")
     assert "are 0 by construction" in said and "0.00 without the 12 tied groups" in said
     assert test.selectbox(key="set").value == f"upload/{found.name}"
+
+
+def test_plain_scores_hide_nothing_in_a_report(app):
+    """“The report hides that the right pairing often has the highest total”, of scores that report nothing."""
+    groups = [{"id": f"g{n}", "c0_i0": 3, "c1_i0": 4, "c0_i1": 0, "c1_i1": 2} for n in range(40)]
+    test = app(PAGE, way="Scores or embeddings")
+    field = test.get("file_uploader")[0]
+    fine(field.upload("plain.json", json.dumps(groups).encode(), "application/json").run())
+    assert "40 groups of 2×2" in text(test) and not test.info and "report hides" not in text(test)
+
+
+@pytest.mark.parametrize("another", [False, True])
+def test_scores_without_a_column_of_captions_say_first_that_it_is_missing_in_one_box(app, another):
+    """A box said “other headers”, another one that again, and “Read it as scores” in full colour could not work."""
+    rows = ["group,image,score", "a,0,0.5", "a,1,0.25"]
+    test = several(app, **({"good__csv": score_rows()} if another else {}), s__csv=rows)
+    (said,) = said_of(test)
+    assert said.removeprefix("**Not stored**: ").startswith(
+        "The column “caption” is missing: s.csv has group, image, score."
+    )
+    send = button(test, "Read it as scores")
+    assert send.proto.type == "secondary" and "Add it, or choose below" in text(test)
 
 
 def test_the_address_names_the_file_that_is_shown_also_the_newest(app):
@@ -1295,15 +1318,15 @@ def test_of_several_refused_files_the_newest_has_its_table_of_mistakes_and_each_
     assert not [each for each in test.dataframe if "what is wrong" in each.value.columns]
     fine_form = fine_button(test)
     assert fine_form.selectbox(key="set").value == "upload/others.csv"
-    above, table = (
-        each.value.replace("\\", "") for each in fine_form.error
-    )  # why, and below the result the list
-    assert above.startswith("**Not stored**: bad.csv") and table.startswith("bad.csv has 2 mistakes")
+    (above,) = (each.value.replace("\\", "") for each in fine_form.error)  # and below the result the list
+    assert above.startswith("**Not stored**: bad.csv") and "bad.csv has 2 mistakes" in text(
+        fine_form
+    ).replace("\\", "")
     test = several(app, others__csv=others, bad__csv=bad)
     (table,) = [each.value for each in test.dataframe if "what is wrong" in each.value.columns]
     assert table["row"].tolist() == ["8", "9"]
     assert test.error[0].value.count("Not stored") == 2
-    assert {each.partition(" ")[0] for each in said_of(test)} == {"**Not", "bad.csv", "others.csv"}
+    assert {each.partition(" ")[0] for each in said_of(test)} == {"**Not"}  # one box, then forms and list
     assert meaning(test, "group").value == "item"  # the older one keeps its form
 
 
@@ -1314,9 +1337,10 @@ def fine_button(test):
 def test_a_refused_file_is_named_until_one_of_its_name_is_stored(app):
     """A prior was named no more once embeddings were stored after it."""
     test = several(app, prior__csv=["group,caption,prior", "a,0,-1"], good__csv=score_rows())
-    assert [each for each in said_of(test) if each.startswith("prior.csv looks like a language prior")]
+    named = "**Not stored**: prior.csv looks like a language prior"
+    assert [each for each in said_of(test) if each.startswith(named)]
     assert test.session_state["set"] == "upload/good.csv"
-    assert [each for each in said_of(test.run()) if each.startswith("prior.csv looks like a language prior")]
+    assert [each for each in said_of(test.run()) if each.startswith(named)]
     test = several(app, good__csv=score_rows(), prior__csv=["group,caption,prior", "a,0,-1"])
     test = test.file_uploader(key="scores_upload").upload("prior.csv", "\n".join(score_rows()).encode()).run()
     assert not [each for each in said_of(test) if "language prior" in each]
@@ -1424,7 +1448,8 @@ def test_a_refused_second_file_is_a_line_below_the_field_with_its_form_or_mistak
         assert line.startswith(f"**Not stored**: {name}") and told in line
         (result,) = [each for each in test.subheader if "good" in each.value]
         before = shown[: shown.index(result)]
-        ways = [each for each in before if each in [*test.info, *test.error[1:]]]  # the form, or the list
+        assert not test.error[1:] and not test.info  # one box says it
+        ways = [each for each in before if each in test.caption and name in each.value.replace("\\", "")]
         assert ways and shown.index(above) < shown.index(ways[0])
         assert not [each for each in test.subheader if each.value == "Files that are not stored"]
 
@@ -1567,11 +1592,10 @@ def test_a_table_of_tags_is_known_by_its_columns(rows, is_tags):
 
 def test_a_prior_of_no_stored_scores_says_which_it_needs(app):
     test = several(app, plain__csv=score_rows(), prior__csv=PRIOR_ROWS)
-    said, above = [each for each in said_of(test) if "language prior" in each]
-    assert above == "**Not stored**: prior.csv looks like a language prior."
+    (said,) = said_of(test)  # once: a red box and a blue one said the same
     assert said == (
-        "prior.csv looks like a language prior: upload the scores that it belongs to, and add it below their result. "
-        "It needs scores that are log-likelihoods, of the same groups and captions, without a prior yet."
+        "**Not stored**: prior.csv looks like a language prior: upload the scores that it belongs to, and add it below "
+        "their result. It needs scores that are log-likelihoods, of the same groups and captions, without a prior yet."
     )
     assert not [each for each in test.button if each.label.startswith("Add it to")]
 

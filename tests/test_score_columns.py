@@ -229,6 +229,29 @@ def test_a_table_of_tags_where_scores_are_asked_for_is_called_one(tmp_path):
     assert said == f"{path} looks like a table of tags; give it beside its scores: `{command}`."
 
 
+def test_without_a_column_for_the_caption_no_command_is_advised(tmp_path):
+    """`--columns group=group,image=image,score=score` reads them, it said, and that was refused."""
+    path = tmp_path / "s.csv"
+    path.write_text("group,image,score\na,0,0.5\na,1,0.25\n")
+    for command in ("crossmatch evaluate --scores s.csv", ""):
+        with pytest.raises(InputError) as error:
+            read_score_file(path, command=command)
+        assert str(error.value) == (
+            f"The column “caption” is missing: {path} has group, image, score; add it: a row per score has the columns "
+            "group, image, caption and score."
+        )
+
+
+def test_a_list_of_scores_in_a_line_is_refused_as_scores_and_no_tag(tmp_path):
+    """It was taken for a table of tags."""
+    path = tmp_path / "s.jsonl"
+    path.write_text('{"group": "g0", "scores": [[1.0, 0.5], [0.25, 1.5]]}\n')
+    said = str(run("evaluate", "--scores", path).exception)
+    assert said.startswith(
+        f"{path}: line 1 has a list of scores; name them c0_i0, c1_i0, ... (caption, image)"
+    )
+
+
 # --- columns that name a caption and an image, a row per group
 
 PAIRS = {

@@ -865,6 +865,40 @@ def test_a_folder_is_checked_added_listed_and_removed_by_command(tmp_path):
     assert not list(user_sets.root().glob(".staging-*"))
 
 
+def test_the_last_line_of_check_says_what_is_in_the_way_and_what_could_be_added(tmp_path):
+    """“cannot be added yet: 1 groups”."""
+    bad = ("c", "images/0.png", "images/9.png", "x", "y", "0 1", "")
+    folder = wide(tmp_path / "set", GOOD, bad)
+    verdict = lambda *more: crossmatch("add", folder, "--name", "k2", "--check", *more).stdout  # noqa: E731
+    assert verdict() == (
+        "mine/k2 cannot be added yet: 1 problem; fix it, or --skip-bad adds the 1 usable group\n"
+    )
+    assert verdict("--skip-bad", "--title", "K") == "mine/k2 could be added: 1 group, title 'K'\n"
+    wide(folder, bad, (*bad[:3], "x", "", *bad[5:]))
+    assert verdict() == "mine/k2 cannot be added yet: 3 problems; fix them\n"
+    wide(folder, GOOD)
+    assert crossmatch("add", folder, "--name", "k2").stdout == "added mine/k2: 1 group\n"
+
+
+def test_every_problem_of_a_row_is_told_at_once(tmp_path):
+    """A missing picture hid the answer that names no caption; of an image with its caption, the caption the picture."""
+    staged = importing.stage_import(
+        wide(tmp_path / "set", GOOD, ("c", "images/0.png", "images/9.png", "", "y", "0 7", ""))
+    )
+    assert told(staged) == [
+        ("3", "image_1", "there is no image 'images/9.png'"),
+        ("3", "caption_0", "there is no caption"),
+        ("3", "truth", "'0 7' names captions that do not exist, or names one twice"),
+    ]
+    assert (staged.groups, staged.fatal) == (1, 3)
+    folder = pictures(tmp_path / "long")
+    (folder / "pairs.csv").write_text("group,image,caption\ng,images/0.png,a\ng,images/9.png,\n")
+    assert told(importing.stage_import(folder)) == [
+        ("3", "caption", "there is no caption"),
+        ("3", "image", "there is no image 'images/9.png'"),
+    ]
+
+
 def test_columns_are_named_by_command(tmp_path):
     folder = pictures(tmp_path / "set")
     (folder / "t.csv").write_text("pic,right,wrong\nimages/0.png,a,b\n")

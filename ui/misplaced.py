@@ -29,7 +29,7 @@ from core.exchange.file_kinds import (
     _looks_like_images,
 )
 from core.exchange.importing import _no_archive
-from core.exchange.score_columns import _looks_renamed, _ScoreColumns
+from core.exchange.score_columns import _ScoreColumns
 from core.exchange.uploads import Upload
 from core.figures.text import escape_markdown
 from ui import import_workbench
@@ -99,16 +99,16 @@ def renamed_scores(name: str, content: bytes, key: str) -> tuple[bool, bytes | N
     return True, _renamed(guess, name, table, key)
 
 
-def _needed_said(guess: _ScoreColumns, name: str, table: Table) -> str:
-    """That a table looks like scores, and what has to be said about its columns."""
-    needed = _NEEDED
+def _needed_said(guess: _ScoreColumns, name: str, table: Table, is_said: bool = False) -> str:
+    """That a table looks like scores, and what has to be said about its columns. is_said : without the former."""
+    needed = "Add it, or choose below the column that holds it." if guess._lacking else _NEEDED
     if guess._pairs is not None:
         needed = f"It has scores of several models; choose those of one. {guess.read_as}"
-    if guess._by_position:
+    if guess._by_position and not guess._lacking:
         *more, last = guess._by_position
         which = f"{', '.join(more)} and {last}" if more else last
         needed += f" What is chosen for {which} is a guess by position; please check."
-    return f"{_looks_renamed(name, table.columns)}. {needed}"
+    return f"{name}: {needed}" if is_said else f"{guess._looks(name, table.columns)}. {needed}"
 
 
 def _renamed(guess: _ScoreColumns, name: str, table: Table, of: str) -> bytes | None:
@@ -120,7 +120,8 @@ def _renamed(guess: _ScoreColumns, name: str, table: Table, of: str) -> bytes | 
     key = f"{_COLUMNS}-{Upload.digest(repr((of, name, table.columns)).encode())[:12]}"
     with st.form(key, border=True):
         columns = _column_fields(guess, list(table.columns), key)
-        sent = st.form_submit_button("Read it as scores", type="primary", icon=":material/arrow_forward:")
+        weight: Literal["primary", "secondary"] = "secondary" if guess._lacking else "primary"
+        sent = st.form_submit_button("Read it as scores", type=weight, icon=":material/arrow_forward:")
     if not sent:
         return None
     try:
@@ -135,11 +136,11 @@ def has_several_mistakes(file: Any) -> bool:
     return len(ScoreFault.of_file(file.name, file.getvalue())) > 1
 
 
-def show_mistakes(error: InputError, name: str, content: bytes, so: str) -> None:
+def show_mistakes(error: InputError, name: str, content: bytes, so: str, is_said: bool = False) -> None:
     """What is wrong with a file of scores or embeddings: all of its mistakes, as of a manifest; or the sentence of
     whoever read it.
 
-    so : begins what is to be done, `... mend`.
+    so : begins what is to be done, `... mend`. is_said : a red box above says already that it is not stored.
     """
     faults = ScoreFault.of_file(name, content)
     if len(faults) < 2:
@@ -149,7 +150,11 @@ def show_mistakes(error: InputError, name: str, content: bytes, so: str) -> None
     first = f"at least {LISTED} mistakes; the table below lists the first of them, each"
     every = f"{len(faults)} mistakes; the table below lists each"
     told = f"{name} has {first if len(faults) == LISTED else every} with its {place} and what to do."
-    show_error(InputError(f"{told} {so} them, and upload it again."))
+    told = f"{told} {so} them, and upload it again."
+    if is_said:
+        st.caption(escape_markdown(told))
+    else:
+        show_error(InputError(told))
     table = pd.DataFrame(faults, columns=["row", "column", "what is wrong", "what to do"])
     table["row"] = ["" if row is None or pd.isna(row) else str(int(row)) for row in table["row"]]
     if place == "cell":
@@ -245,9 +250,10 @@ def why_not_stored(file: Any, error: InputError, in_view: str) -> str:
             if _is_set_of_images(name, content)
             else error_text(error)
         )
-    if (kind := _kind_of_file(name, content)) == _PRIOR:
-        return escape_markdown(f"{name} {_IS_BESIDE[PRIOR]}.")
-    if what_beside(name, content) == TAGS:
+    kind = _kind_of_file(name, content)
+    if (what := what_beside(name, content)) == PRIOR:
+        return escape_markdown(f"{name} {_IS_BESIDE[PRIOR]}: {_WAITS[PRIOR]}")
+    if what == TAGS:
         try:
             lacking = counted(groups_without_tags(in_view, name, content), "group")
             do = "complete it, or upload the scores that it belongs to"
@@ -257,18 +263,18 @@ def why_not_stored(file: Any, error: InputError, in_view: str) -> str:
             return error_text(wrong)
     with suppress(InputError):
         table = open_table(name, content)
-        if _ScoreColumns.likely(table) is not None:
-            return escape_markdown(f"{_looks_renamed(name, table.columns)}.")
+        if (guess := _ScoreColumns.likely(table)) is not None:
+            return escape_markdown(f"{guess._looks(name, table.columns)}.")
     if kind == _CAPTIONS:
         return escape_markdown(f"{_looks_like_images(name)}; of scores it lacks the column “score”.")
     return error_text(error)
 
 
 def is_not_read(file: Any) -> bool:
-    """Whether an upload is called an archive and is none, holds several tables or is tags of other groups: its sentence
-    says all there is."""
+    """Whether an upload is called an archive and is none, holds several tables or is tags or a prior of other groups:
+    its sentence says all there is."""
     content = file.getvalue()
-    if what_beside(file.name, content) == TAGS:
+    if what_beside(file.name, content):
         return True
     if not file.name.lower().endswith(".zip") or _is_set_of_images(file.name, content):
         return False
@@ -278,8 +284,9 @@ def is_not_read(file: Any) -> bool:
         return True
 
 
-def not_scores(file: Any) -> bool:
-    """Say that an upload which could not be read as scores looks like something else; whether it said so."""
+def not_scores(file: Any, is_said: bool = False) -> bool:
+    """Say that an upload which could not be read as scores looks like something else; whether it said so. is_said : a
+    red box above says already what it looks like: it is no second box then."""
     name, content = file.name, file.getvalue()
     if name.lower().endswith(".zip"):
         _archive_among_scores(file)
@@ -296,7 +303,11 @@ def not_scores(file: Any) -> bool:
     if guess is None:
         return kind == _CAPTIONS and _offer_images(file, " Of scores it lacks the column “score”.")
     if _ScoreColumns.likely(table) is not None:
-        _say(_needed_said(guess, name, table))
+        needed = _needed_said(guess, name, table, is_said)
+        if is_said:
+            st.caption(escape_markdown(needed))
+        else:
+            _say(needed)
         _read_renamed(guess, name, table, file)
         if kind == _CAPTIONS and not public_mode.is_public():
             st.caption(f"If it holds images and captions without scores, open it under “{WAY_IMAGES}”.")

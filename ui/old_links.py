@@ -156,7 +156,7 @@ def warn_unknown_parameters() -> None:
             " and others" if len(unknown) > 3 else ""
         )
         st.warning(
-            escape_markdown(f"The address had {names}, which no page knows; the rest of it is used."),
+            escape_markdown(f"The address had {names}, which no page knows; it is left out."),
             icon=":material/link_off:",
         )
 

@@ -42,7 +42,11 @@ def format_groups(record: Mapping[str, Any]) -> str:
         )
     for column, values in record.get("slices", {}).items():
         for value, part in values.items():
-            lines += ["", f"{column} = {value} ({part['n_groups']} groups)", *_metric_lines(part, whole)]
+            lines += [
+                "",
+                f"{column} = {value} ({counted(part['n_groups'], 'group')})",
+                *_metric_lines(part, whole),
+            ]
     lines += _holm_line(record)
     return "\n".join(lines)
 

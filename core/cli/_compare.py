@@ -425,4 +425,4 @@ def groups_needed(
             if detectable is None
             else f"differences of {detectable:.{digits}f} points or more"
         )
-        print(f"{groups:,} groups show {answer}.")
+        print(f"{f'{groups:,} groups show' if groups > 1 else '1 group shows'} {answer}.")

@@ -66,7 +66,7 @@ def add(
     elif check:
         _print_plan(record, name)
     else:
-        print(f"added {', '.join(record['benchmarks'])}: {staged.groups} groups")
+        print(f"added {', '.join(record['benchmarks'])}: {counted(staged.groups, 'group')}")
     if check and not record["could_be_added"]:
         raise typer.Exit(1)
 
@@ -74,9 +74,12 @@ def add(
 def _print_plan(record: Mapping[str, Any], name: str) -> None:
     """What --check found would be added."""
     facts = [f"{key} {record[key]!r}" for key in ("title", "licence", "citation") if record[key]]
-    verdict = "could be added" if record["could_be_added"] else "cannot be added yet"
-    description = ", ".join([f"{record['groups']} groups", *facts])
-    print(f"mine/{name.removeprefix('mine/')} {verdict}: {description}")
+    usable, wrong = record["groups"], record["left_out"]
+    said = f"could be added: {', '.join([counted(usable, 'group'), *facts])}"
+    if not record["could_be_added"]:
+        rest = f", or --skip-bad adds the {counted(usable, 'usable group')}" if usable else ""
+        said = f"cannot be added yet: {counted(wrong, 'problem')}; fix {'it' if wrong == 1 else 'them'}{rest}"
+    print(f"mine/{name.removeprefix('mine/')} {said}")
 
 
 def _table(source: str, manifest: str | None) -> tuple[Any, str | None]:

@@ -9,7 +9,7 @@ import typer
 
 from core.base import paths
 from core.base.files import clear_cache, folder_size
-from core.base.text import duration
+from core.base.text import counted, duration
 from core.cli._given_options import App, refuse_unused
 from core.cli._output import print_note, show_json
 from core.cli.options import Json
@@ -90,7 +90,7 @@ def _rehearsed_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
             )
         )
     measured = scoring["measured_groups"]
-    lines.append(("measured", f"{found['machine']}; {measured} groups scored"))
+    lines.append(("measured", f"{found['machine']}; {counted(measured, 'group')} scored"))
     return [*lines, *(("note", note) for note in found["notes"])]
 
 

@@ -124,7 +124,7 @@ def _set_of_images(path: Path, data: bytes | None, command: str = "") -> InputEr
         guess = (
             _ScoreColumns.guessed(open_table(*_unpacked(path, data)), or_images=False) if command else None
         )
-    if guess is None:
+    if guess is None or guess._lacking:
         return InputError(line)
     one = guess.scores[0]
     return InputError(f"{line} If {one} holds scores, {_read_by(guess, command)}.")
@@ -180,6 +180,9 @@ def _headers_said(path: Path, data: bytes | None, command: str) -> str | None:
         return None
     if guess is None:
         return None
+    if guess._lacking:
+        do = "add it: a row per score has the columns group, image, caption and score"
+        return f"{guess._looks(str(path), table.columns)}; {do}."
     if command:
         do = f"if that is what they are, {_read_by(guess, command)}"
     elif guess.caption:

@@ -15,6 +15,7 @@ from core import datasets, figures
 from core.base.errors import InputError, unknown_name
 from core.base.files import storage_errors, write_bytes
 from core.base.table_formats import WRITTEN, write_table
+from core.base.text import counted
 from core.cli import options
 from core.cli._evaluation import check_slices, load_evaluation
 from core.cli._files import _scores_or_embeddings
@@ -123,7 +124,7 @@ def _groups(
         refuse_unused(f"for a {out.suffix} file, which names the images and never holds them", "images")
     progress = ProgressPrinter()
     groups = datasets.load(require_benchmark(name, benchmark), split, images=images)
-    export_groups(groups, out, images, lambda done, total: progress(f"{total} groups", done / total))
+    export_groups(groups, out, images, lambda done, total: progress(counted(total, "group"), done / total))
     print_note(f"wrote {out}; its licence: {groups.licence or 'not given'}")
 
 

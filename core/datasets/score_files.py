@@ -609,8 +609,9 @@ def _cells(where: str, row: dict[str, Any]) -> np.ndarray:
     hits = {key: hit for key in row if (hit := _CELL.fullmatch(key))}
     positions = {(int(hit[2]), int(hit[1])): key for key, hit in hits.items()}  # (image, caption)
     if not positions:
+        has = "a list of scores" if isinstance(row.get("scores"), list) else "no scores"
         raise InputError(
-            f"{where} has no scores; name them c0_i0, c1_i0, ... (caption, image), or write a line per score with "
+            f"{where} has {has}; name them c0_i0, c1_i0, ... (caption, image), or write a line per score with "
             "group, image, caption and score."
         )
     m, k = (max(position[axis] for position in positions) + 1 for axis in (0, 1))

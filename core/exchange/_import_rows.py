@@ -122,19 +122,18 @@ class RowReader:
                     made += [use(value) for value in values]
                 except RowError as wrong:
                     whole = False
+                    made += [""] * len(values)  # so that the row's answer is checked, too
                     self._tell(row.number, column, wrong)
-        if not whole:
-            return None
         draft.tags = self._tags(row)
         m, k = len(draft.images), len(draft.captions)
         if not 1 <= m <= k or k < 2:
-            return draft  # told as what it is, before anybody asks for its answer
+            return draft if whole else None  # told as what it is, before anybody asks for its answer
         try:
             draft.truth = self._answer(row, m, k)
         except RowError as wrong:
             self._tell(row.number, self.columns.truth, wrong)
             return None
-        return draft
+        return draft if whole else None
 
     def _id(self, row: Row) -> str:
         value = row.cells.get(self.columns.id) if self.columns.id else None
@@ -151,6 +150,9 @@ class RowReader:
             what = "there is no image" if value is None or value == "" else f"{value!r} is not an image"
             raise RowError(what, "name a file")
         return self.keeper.add(self.finder.read(value.strip()), value.strip())
+
+    def _image_if_any(self, value: Any) -> str | None:
+        return None if value in (None, "") else self._image(value)
 
     def _answer(self, row: Row, m: int, k: int) -> list[int]:
         if not self.columns.truth:
@@ -180,16 +182,16 @@ class RowReader:
                 )
                 continue
             draft = drafts.setdefault(name, DraftGroup(row.number, name))
-            column = text
-            try:
-                caption = _caption(row.cells.get(text))
-                column, value = picture, row.cells.get(picture)
-                image = None if value in (None, "") else self._image(value)
-            except RowError as wrong:
-                self._tell(row.number, column, wrong)
+            made: list[Any] = []
+            for column, use in ((text, _caption), (picture, self._image_if_any)):
+                try:
+                    made.append(use(row.cells.get(column)))
+                except RowError as wrong:
+                    self._tell(row.number, column, wrong)
+            if len(made) < 2:
                 drafts[name] = None
-                continue
-            if draft is not None:
+            elif draft is not None:
+                caption, image = made
                 _join(draft, image, caption)
                 draft.tags = _common(draft, self._tags(row))
         yield from drafts.values()

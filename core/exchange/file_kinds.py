@@ -87,7 +87,7 @@ def _is_tags(table: Table) -> bool:
     return 2 * len({str(row.get(key)) for row in rows}) > len(rows) and len(fractions) < 2
 
 
-_OF_SCORES = {"group", "image", "caption", "score", "match", "truth"}
+_OF_SCORES = {"group", "image", "caption", "score", "scores", "match", "truth"}
 
 
 def _is_fraction(cell: object) -> bool:

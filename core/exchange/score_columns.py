@@ -160,6 +160,20 @@ class _ScoreColumns(NamedTuple):
         return long[ordered].to_csv(index=False).encode()
 
     @property
+    def _lacking(self) -> str:
+        """The meaning that no column has, without which it is not read: `group` or `caption`; "" of a whole choice."""
+        if not self.group:
+            return "group"
+        return "caption" if self._is_wide and len(self.scores) == 1 and self._pairs is None else ""
+
+    def _looks(self, name: str, columns: Sequence[str]) -> str:
+        """That a file looks like scores, under other headers or without one of the columns: the beginning of a sentence
+        that says what to do."""
+        if self._lacking:
+            return f"The column “{self._lacking}” is missing: {name} has {', '.join(columns)}"
+        return _looks_renamed(name, columns)
+
+    @property
     def _is_called_scores(self) -> bool:
         """Whether the column of scores has a name of one, and is not merely the one with numbers."""
         return any(_is_score_name(name) or "score" in _misspelt([name]).values() for name in self.scores)

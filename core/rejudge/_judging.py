@@ -26,6 +26,7 @@ from core.rejudge._submission import (
     LMMS_EVAL,
     MTEB,
     NO_ANSWER,
+    SCORES,
     Answers,
     Submission,
     check_same_items,
@@ -125,10 +126,10 @@ class _Judged:
             told = []
         match, score = found.metrics[GROUP_MATCH], found.metrics[GROUP_SCORE]
         if found.shape[0] > 1 and match.value - score.value >= 10:
+            hides = "" if s.tool == SCORES else "the report hides that "  # scores alone report nothing
             told.append(
                 f"GroupScore is {_pct(score.value, 2)} and GroupMatch {_pct(match.value, 2)} "
-                f"(chance {_pct(match.chance, 2)}): the report hides "
-                "that the right pairing often has the highest total."
+                f"(chance {_pct(match.chance, 2)}): {hides}the right pairing often has the highest total."
                 if match.low > match.chance
                 else f"GroupMatch is {_pct(match.value, 2)} where chance is {_pct(match.chance, 2)}: no sign "
                 f"of more than GroupScore ({_pct(score.value, 2)}) shows."
