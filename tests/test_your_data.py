@@ -875,7 +875,7 @@ def test_the_last_line_of_check_says_what_is_in_the_way_and_what_could_be_added(
     )
     assert verdict("--skip-bad", "--title", "K") == "mine/k2 could be added: 1 group, title 'K'\n"
     wide(folder, bad, (*bad[:3], "x", "", *bad[5:]))
-    assert verdict() == "mine/k2 cannot be added yet: 3 problems; fix them\n"
+    assert verdict() == "mine/k2 cannot be added yet: 2 problems; fix them\n"
     wide(folder, GOOD)
     assert crossmatch("add", folder, "--name", "k2").stdout == "added mine/k2: 1 group\n"
 
