@@ -30,7 +30,6 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.statistics import Clusters
 from core.rejudge import rejudge
-from core.rejudge._submission import SCORES
 from core.scorers import plugins
 from core.scoring.cache import ScoreCache
 from ui import import_workbench, misplaced
@@ -474,7 +473,7 @@ def second_opinion(entry: str, evaluation: Evaluation) -> None:
     def findings() -> list[str]:
         with READING.one():
             parts = rejudge([Path(upload.name)], upload.content()).record()["submissions"]
-        parts = [part for part in parts if part["tool"] != SCORES]  # plain scores: no report says otherwise
+        parts = [part for part in parts if part["tool"] != "scores"]  # plain scores: no report says otherwise
         several = len(parts) > 1  # the cards above are of all subsets and splits together
         return [
             f"{part['benchmark']}: {told}" if several else told for part in parts for told in part["findings"]
