@@ -75,7 +75,7 @@ from core.figures import group_html
 from core.groups import Group, ImageRef
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS, headline_metrics, yes_or_no
-from core.scorers.vocabulary import vocabulary_note
+from core.scorers.vocabulary import _never_read_note, vocabulary_note
 from core.scoring.load import lazy_scorer, load_scorer, scorer_names
 from core.scoring.scores import score_groups
 from core.teaching.single_group import MAX_SIDE, evaluate_group, record, user_group
@@ -96,8 +96,8 @@ KINDS = (
     "left and right",
     "front and behind",
     "exchanged colours",
-    "right by every metric",
-)  # the last of builtin/clip
+    "easy for builtin/clip",
+)
 LONGEST = 400  # characters of a caption, also by the API
 PICTURE = 320  # pixels a side, of the rendered examples
 Given = str | bytes  # an image as Gradio hands it on: a file of its uploads, or what a data address holds
@@ -423,9 +423,10 @@ def _remarks_on_all(group: Group, models: Iterable[str]) -> list[str]:
 
 
 def _vocabulary_remark(group: Group, model: str) -> str:
-    """Which words a model does not know; "" where it knows all."""
+    """Which words a model does not know, or never read; "" where there are none."""
     unknown = vocabulary_note(model, model, "", group.captions, even_if_known=False)
-    return _remark(unknown) if unknown else ""
+    unread = _never_read_note(model, group.captions)
+    return "".join(_remark(said) for said in (unknown, unread and f"{unread}.") if said)
 
 
 def _matching(group: Group, evaluation: Evaluation) -> str:

@@ -24,6 +24,7 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import GroupData, _margin_decimals
 from core.metrics.groups import METRICS
+from core.scorers.vocabulary import _never_read_note
 from ui.export import bars_note, groups_table, selection_name
 from ui.fields import warn_number
 from ui.group_table import CARDS, TABLE, choose_layout, group_table
@@ -459,6 +460,8 @@ def about(selection: ui.Selection, evaluation: Evaluation, group: Group, index: 
         return
     tags = [f"{shown_tag(name)}: {value}" for name, value in group.tags.items()]
     tags = [margin_text(evaluation, index, evaluation.group(index).digits), *tags]
+    if unread := _never_read_note(selection.model, group.captions):
+        tags.append(unread)
     st.caption(escape_markdown(" · ".join(tags)), help=tag_meanings(selection.groups, group.tags))
     other = ui.another_model(selection)
     what = "another file or model" if selection.is_file else "another model"

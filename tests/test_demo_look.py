@@ -157,7 +157,7 @@ def test_on_a_phone_what_a_finger_presses_is_forty_pixels_high_and_wide(visit):
 
 @pytest.mark.parametrize("window", [LAPTOP, PHONE], ids=["laptop", "phone"])
 def test_each_example_says_what_it_is_above_its_pictures(visit, window):
-    """On a phone “left and right” and “right by every metric” were left out."""
+    """On a phone they were left out."""
     titles = (
         visit(window)
         .locator("#examples tbody tr")

@@ -56,17 +56,6 @@ def test_the_signs_are_explained_below_the_figure_whose_legend_names_them_and_a_
     assert "**Image tokens.** A linear probe of every image patch" in text(test)
 
 
-def test_on_a_phone_nobody_is_told_to_press_a_name_in_the_legend(app, monkeypatch):
-    """Such a name is 19 pixels high; what it would show stands in the table below."""
-    where = {"set": "scenes/left-right", "model": "builtin/clip"}
-    names = "“GroupScore, stricter” {} “GroupMatch, unseen combinations”"
-    assert f"Press {names.format('or')} above the bars to see it." in text(app(LADDER, **where))
-    monkeypatch.setattr("ui.ladder.on_phone", lambda: True)
-    test = app(LADDER, **where)
-    assert f"{names.format('and')} are not drawn: “Every rung in numbers” below has them." in text(test)
-    assert "Press “" not in text(test) and "Every rung in numbers" in [each.label for each in test.expander]
-
-
 @pytest.mark.parametrize("model", ["builtin/blip-caption", "builtin/blind-lm"])
 def test_a_model_without_two_towers_gets_a_sentence_and_the_way_to_one_with_a_ladder(app, model):
     """A nearly empty figure stood there, with “Both vectors as they are” and a sign in the caption that it lacked."""

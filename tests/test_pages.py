@@ -1487,3 +1487,9 @@ def test_while_a_student_predicts_the_gallery_hides_what_the_model_makes_of_grou
     config = fine(test.segmented_control(key="layout").set_value("Table").run()).dataframe[0].proto.columns
     assert '"GroupMatch": {"hidden": true' in config and '"margin": {"hidden": true' in config
     assert "right, ✗ wrong" not in text(test)
+
+
+def test_a_group_says_which_of_its_words_the_model_never_read(app):
+    where = {"set": "scenes/attribute-swap", "group": "attribute-swap/test/0240"}
+    assert "builtin/clip never read “rubber” in training" in text(app(GROUPS, **where))
+    assert "never read" not in text(app(GROUPS, **where, model="builtin/blip-itm"))

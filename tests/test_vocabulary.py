@@ -3,8 +3,11 @@
 import re
 
 from core.datasets import load
+from core.pretrain._recipes import RECIPES
+from core.scenes.captions import SYNONYMS
+from core.scorers import vocabulary
 from core.scorers.hub import builtin_models
-from core.scorers.vocabulary import vocabulary_note
+from core.scorers.vocabulary import _never_read_note, vocabulary_note
 from core.scoring.load import model_folder
 
 CLIP = model_folder("builtin/clip")
@@ -61,3 +64,20 @@ def test_a_model_that_splits_words_into_parts_is_silent(tmp_path):
     (tmp_path / "tokenizer.json").write_text('{"model": {"type": "BPE", "vocab": {"gi": 0}}}')
     assert note("a giraffe", source=f"itc:{tmp_path}") is None
     assert note("a giraffe", source="openai/clip-vit-base-patch32") is None
+
+
+def test_words_of_size_and_material_are_named_that_a_model_never_read():
+    """Retrieval says so of builtin/clip, and Groups showed such captions with it without a word."""
+    captions = load("scenes/attribute-swap", "test").select([240])[0].captions
+    assert all("rubber" in caption for caption in captions)
+    assert _never_read_note("builtin/clip", captions) == "builtin/clip never read “rubber” in training"
+    assert not _never_read_note("builtin/blip-itm", captions)
+    assert not _never_read_note("builtin/clip", ["a red cube", "a blue ball"])
+
+
+def test_models_that_never_read_them_are_those_whose_recipe_says_so():
+    """Expected: the recipes themselves, and the words of the built-in world."""
+    without = {f"builtin/{name}" for name, recipe in RECIPES.items() if recipe.data.detail == 0}
+    assert set(vocabulary._WITHOUT_DETAILS) == without
+    said = [word for kind in ("large", "small", "metal", "rubber") for word in SYNONYMS[kind]]
+    assert sorted(vocabulary._DETAILS) == sorted(said)

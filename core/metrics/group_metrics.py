@@ -381,8 +381,7 @@ def _match_verdict(data: GroupData) -> str:
     digits, totals = data.digits, data.shown_totals
     true, rival = (_sum(*of, digits) for of in zip(data.terms, totals, strict=True))
     sign = ">" if totals[0] > totals[1] else "<" if totals[0] < totals[1] else "="
-    has_parts = any(map(_is_written_out, data.terms))
-    rounded = " (the parts are rounded)" if has_parts and not data.adds_up else ""
+    rounded = " (the parts are rounded)" if "≈" in true + rival else ""
     return f"total of the {which} against the best other: {true} {sign} {rival}{rounded}"
 
 

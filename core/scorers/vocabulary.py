@@ -15,6 +15,9 @@ from core.scorers.hub import _trained_strategies, builtin_models
 _WORD = re.compile(r"\w+")  # as the tokenizers of the built-in models split
 _MOST = 5  # unknown words that are named
 _FEW = _MOST  # a text of so many words at most has all of its unknown ones named, and no share
+# Models whose training captions said neither size nor material, and the words for these: tokens without training.
+_WITHOUT_DETAILS = ("builtin/clip", "builtin/clip-early", "builtin/siglip")
+_DETAILS = ("large", "big", "small", "little", "metal", "shiny", "rubber", "matte")
 
 
 class _UnknownWords(NamedTuple):
@@ -93,6 +96,16 @@ def _tokenizer_folder(source: str) -> Path:
     except (OSError, ValueError, AttributeError):
         base = ""
     return known.get(base) or Path(base) if base else folder
+
+
+def _never_read_note(model: str, captions: Iterable[str]) -> str:
+    """Words of captions that a built-in model knows and never read in training; "" where there are none. model : a
+    built-in name."""
+    if model not in _WITHOUT_DETAILS:
+        return ""
+    said = {word for caption in captions for word in _WORD.findall(caption.lower())}
+    unread = [f"“{word}”" for word in _DETAILS if word in said]
+    return f"{model} never read {' or '.join(unread)} in training" if unread else ""
 
 
 @lru_cache(maxsize=32)
