@@ -102,6 +102,8 @@ def test_words_that_a_model_does_not_know_are_said_before_its_verdicts(pair, tmp
     assert 'class="remark"' not in known
     said = strange[strange.index('class="remark"') :]
     assert "does not know the word “giraffe” in these captions" in said.partition("cm-match")[0]
+    unread, *_ = gradio_app.score(*map(str, files), "a big rubber cube", captions[1], "builtin/clip")
+    assert "builtin/clip never read “big” or “rubber” in training." in unread.partition("cm-match")[0]
     assert "#found .remark" in gradio_app.LAYOUT  # it looks like a warning
 
 
