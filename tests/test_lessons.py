@@ -427,7 +427,8 @@ def test_the_lesson_on_alpha_shows_what_its_question_is_about_before_it_is_answe
     drawn = [getattr(each, "key", "") or getattr(each, "value", "") for each in place]
     said = next(i for i, each in enumerate(drawn) if "the same for both images. Each is the mean" in each)
     assert said < drawn.index("predict-alpha") and "log scores" in html(test)
-    assert "the same for both images" not in text(predict(test))
+    # The answer took log P(t) away, and the debiased scores alone said nothing of where they come from.
+    assert text(predict(test)).count("the same for both images") == 1
 
 
 def test_the_first_lesson_judges_the_numbers_of_the_matrix_and_follows_its_sliders(app):
@@ -561,6 +562,12 @@ def test_scores_and_totals_of_the_lesson_on_alpha_add_up_as_shown(app):
             assert abs(total - parts) <= Decimal("0.0006")  # rounds to the total shown
         assert abs(difference - (straight - crossed)) <= Decimal("0.006")
         differences.add(difference)
+        (worked,) = (m.value for m in test.markdown if "A–1: " in m.value and "log P(t) is" in m.value)
+        shown = re.findall(r"−?\d+\.\d+", worked.partition("A–1: ")[2])
+        score, weight, prior, result = (Decimal(each.replace("−", "-")) for each in shown)
+        assert weight == Decimal(f"{alpha:.2f}") and f"log P(t) is {prior}".replace("-", "−") in worked
+        for told in (score - weight * prior, cells[0, 0]):
+            assert abs(told - result) <= Decimal("0.0006")
     assert len(differences) == 1
 
 

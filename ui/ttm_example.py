@@ -109,7 +109,7 @@ def few_groups_line(job: AdaptationRun, evaluation: Evaluation) -> str:
         if least is None
         else f"With {groups} only a change of {label} of about {least:.0f} points or more can be told from chance"
     )
-    return f"**{shown}** (McNemar's exact test at 5 %, 80 % power, at best). No run that ships has so few."
+    return f"**{shown}** (McNemar's exact test at 5 %, 80 % power, at best). No shipped run is so small."
 
 
 def _of_selection(

@@ -205,12 +205,8 @@ def _by_length(agrees: bool) -> _Finding:
         return _NOTHING
     _, before, chance, *_ = next(iter(found.values()))
     own = [each[-1] for standings in of_part.values() for each in standings.values()]
-    highest = " and ".join(filter(None, (_where_own(part, standings) for part, standings in of_part.items())))
-    others = [(p, each) for p, each in of_part.items() if each and not any(s[-1] for s in each.values())]
-    who = " or ".join(sorted({name for name in own if name}))  # of the paper's own
-    in_part = f"a multimodal strategy ({who}) is highest {highest}"
-    # “None is” left out that the paper does not have what is.
-    in_part += "".join(f". {_capital(_OF_QUERIES[part])} {_highest(each)}" for part, each in others)
+    said = [_highest(part, standings) for part, standings in of_part.items() if standings]
+    in_part = ". ".join([*said[:1], *map(_capital, said[1:])])
     verdict = _agrees(sum(map(bool, own)), len(own), in_part) if agrees else ""
     where = "" if agrees else "on the built-in world "
     # Below a paper's table, whose figure is of them.
@@ -224,14 +220,20 @@ def _by_length(agrees: bool) -> _Finding:
     )
 
 
-_OF_QUERIES = {"all": "on all queries", "unseen": "on unseen combinations"}
+# First what the figure of the paper's table opens on.
+_OF_QUERIES = {"unseen": "on unseen combinations", "all": "on all queries"}
 
 
-def _highest(standings: Mapping[int, _Standing]) -> str:
-    """`Token map is, which the paper does not have`: which strategy is highest where none of the paper's two is."""
+def _highest(part: str, standings: Mapping[int, _Standing]) -> str:
+    """`a multimodal strategy (MM-Pred) is highest on all queries`, or which one is where none of the paper's two is:
+    `Token map, which the paper does not have, is highest on ...`. “None is” left out that it does not."""
+    if where := _where_own(part, standings):
+        who = " or ".join(sorted({own for *_, own in standings.values() if own}))
+        return f"a multimodal strategy ({who}) is highest {where}"
     names = list(dict.fromkeys(best for *_, best, _ in standings.values()))
     theirs = {s.label for s in STRATEGIES.values()} - {STRATEGIES["token-map"].label}
-    return f"{' or '.join(names)} is{'' if theirs & {*names} else ', which the paper does not have'}"
+    whose = "" if theirs & {*names} else ", which the paper does not have,"
+    return f"{' or '.join(names)}{whose} is highest {_OF_QUERIES[part]}"
 
 
 _Standing = tuple[str, float, float, str, str]
@@ -308,13 +310,20 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
     if len(within) > 1 or (within and lower):
         most_of = f"It rises most on {best}" + (f", and falls most on {worst}" if lower else "")
         return _Finding(verdict, f"with test-time matching {metric} {_clear_counts(found)}. {most_of}.")
-    every = "with every model that it trains" if all(row[6] for row in found) else "in every measurement"
+    every = "with every model that it trains" if all(row[6] for row in found) else _in_all(plan, len(found))
     text = f"test-time matching raises {metric} {every if len(raised) == len(found) else f'in {few}'}"
+    if within:  # before where it rises most: said last, it took the sentence back
+        text += f", in {len(raised) - len(within)} of them clearly, beyond the 95 % interval"
     text += f", most on {best}" if raised else ""
-    if within:
-        text += f"; on {_said(within[0][0])} the value before lies within the interval after"
     text += f". It falls in {lower}, most on {worst}" if lower else ""
     return _Finding(verdict, f"{text}.")
+
+
+def _in_all(plan: Mapping[str, Any], count: int) -> str:
+    """`in all 4 measurements, of one set and one model`: “in every measurement” read as of all sets and models, where
+    only a setting differs."""
+    alike = len({tuple(line["needs"]) for line in plan["lines"]}) == 1
+    return f"in all {counted(count, 'measurement')}{', of one set and one model' * alike}"
 
 
 def _from_to(row: _Change) -> str:

@@ -100,10 +100,13 @@ def before_alpha(study: AlphaStudy, index: int) -> None:
     """What alpha will change: the group's scores, and log P(t) of each caption, which has no image in it."""
     data = unmatched(study.evaluation(0.0).group(index))
     st.html(group_html.matrix_html(data, "The captioner's log scores"), width="content")
-    first, second = (f"{signed(value, data.digits)}" for value in study.prior[index])
-    st.markdown(
-        f"log P(t) is {first} for caption 1 and {second} for caption 2, the same for both images. {PER_TOKEN}"
-    )
+    st.markdown(f"{prior_text(study, index, data.digits)} {PER_TOKEN}")
+
+
+def prior_text(study: AlphaStudy, index: int, digits: int) -> str:
+    """log P(t) of both captions of a group."""
+    first, second = (signed(value, digits) for value in study.prior[index])
+    return f"log P(t) is {first} for caption 1 and {second} for caption 2, the same for both images."
 
 
 def range_text(values: np.ndarray) -> str:
@@ -223,14 +226,19 @@ def _set_alpha(value: float) -> None:
 
 
 def group_scores(study: AlphaStudy, index: int, alpha: float) -> None:
-    """The group's scores at this alpha, and the totals of its two matchings.
+    """The group's scores at this alpha, one of them worked out, and the totals of its two matchings.
 
-    Totals have a digit less than the scores, and their difference one less again, so that what is shown adds up.
+    Sums have a digit less than the scores, and the difference one less again, so that what is shown adds up.
     """
     data = study.evaluation(alpha).group(index)._replace(decimals=4)
     scores = data.scores
     st.markdown(f"**{elements.load_group(SET, index).id}** at α = {alpha:.2f}")
     st.html(group_html.matrix_html(data, f"Debiased log scores at alpha {alpha:.2f}"), width="content")
+    # What the answer replaced: without it, nothing said where the scores come from.
+    score, prior = (signed(float(each), 4) for each in (study.scores[index, 0, 0], study.prior[index, 0]))
+    st.markdown(
+        f"{prior_text(study, index, 4)}  \nA–1: {score} − {alpha:.2f} × ({prior}) = {signed(float(scores[0, 0]), 3)}"
+    )
     straight, crossed = float(scores.trace()), float(scores[0, 1] + scores[1, 0])
     st.markdown(
         f"A–1 and B–2: {signed(straight, 3)}  \nA–2 and B–1: {signed(crossed, 3)}  \n"
