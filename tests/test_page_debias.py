@@ -2085,6 +2085,14 @@ def test_on_a_phone_alpha_0_has_no_second_value_and_the_metric_is_said_in_plain_
     assert " fixed, " in debias_alpha._at_alpha(study, 1.0, "text_score").replace("\u00a0", " ")
 
 
+def test_on_a_laptop_held_out_and_the_prior_are_said_beside_the_verdict_where_alpha_helps(app, monkeypatch):
+    """“held-out TextScore” and “log P(t)” stood on its first screen unexplained. Elsewhere reasons fill the line."""
+    for gain in (0.0, 4.3):
+        monkeypatch.setattr("ui.debias_alpha._gain_here", lambda *_, gain=gain: gain)
+        said = text(app(set=FIRST)).replace("\u00a0", " ")
+        assert ("Held out: on groups that did not choose α. P(t): the prior." in said) is (gain > 0)
+
+
 def test_what_a_metric_is_in_plain_words_has_no_half_sentence_and_of_one_group_nothing_is_held_out():
     one = AlphaStudy(np.array([[[2.0, 1.0], [0.0, 1.0]]]), np.zeros((1, 2)), np.array([[0, 1]]), ["a"])
     assert debias_alpha._plain(one, "individual_match").startswith(

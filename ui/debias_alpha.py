@@ -102,7 +102,7 @@ _HALVES = (
     "**Which number to quote?** The held-out one in the sentence above: alpha is chosen on one random half of the "
     "groups and measured on the other, ten times."
 )
-_HELD_OUT = "Held out: on groups that did not choose α."
+_HELD_OUT_IS = "Held out: on groups that did not choose α."
 _SPLITS = (
     "**What is ±?** The standard deviation (n − 1) of ten paired gains over α = 0, no interval. On the groups that it "
     "is chosen on, the best alpha gains too much."
@@ -228,7 +228,7 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
         if is_built_in and (_is_only_way(gain) or not why):  # one way is enough: it leads on to the other
             _offer_retrieval(gain)
         if gain and len(study.scores) > 1:  # where it is not, a reason and two ways fill the line
-            st.caption(unbroken(f"{_HELD_OUT} P(t): the prior."), width="content")
+            st.caption(unbroken(f"{_HELD_OUT_IS} P(t): the prior."), width="content")
 
 
 def _plain(study: AlphaStudy, metric: str) -> str:
@@ -238,7 +238,7 @@ def _plain(study: AlphaStudy, metric: str) -> str:
     for each in ("image", "true caption"):
         said = said.replace(f"for every {each}, its", f"every {each}’s")
     said = said if METRICS[metric].share else f"share of groups in which {said}"
-    held_out = f" {_HELD_OUT}" * (len(study.scores) > 1)
+    held_out = f" {_HELD_OUT_IS}" * (len(study.scores) > 1)
     return f"{METRICS[metric].label}: {said}.{held_out}"
 
 
