@@ -220,7 +220,7 @@ def _by_length(agrees: bool) -> _Finding:
     )
 
 
-# First what the figure of the paper's table opens on.
+# First what the figures of Cola's Tables 1 and 4 open on.
 _OF_QUERIES = {"unseen": "on unseen combinations", "all": "on all queries"}
 
 
