@@ -40,6 +40,7 @@ from ui.compared import (
     compare_sides,
     order_assumed,
     sides_of,
+    unnamed_of_other_sizes,
 )
 from ui.export import bars_note, by_shared_where, pair_name, row_names
 from ui.formatting import (
@@ -980,7 +981,8 @@ def in_order(selection: ui.Selection, other: str) -> Compared | None:
     names = " and ".join(model_said(name).removeprefix(PREFIX) for name in (selection.model, other))
     line = f"{names} have no name of a group in common: one only numbers its groups. Each has {len(selection.groups)}."
     do = "Turn “Pair them in order” on where both have the same groups in the same order."
-    st.info(escape_markdown(f"{line} {do}"), icon=":material/compare:")
+    said = unnamed_of_other_sizes(selection, other) or f"{line} {do}"
+    st.info(escape_markdown(said), icon=":material/compare:")
     return None
 
 

@@ -47,6 +47,7 @@ from ui.uploads import (
     PRIOR,
     TAGS,
     beside_line,
+    by_row_number,
     files_without_tags,
     hand_tags_on,
     how_to_say_truth,
@@ -603,8 +604,9 @@ def hand_tags_on_button(entry: str) -> None:
         return
     names = [each.removeprefix(PREFIX) for each in others]
     *more, last = names if len(names) <= NAMED else [*names[:NAMED], f"{len(names) - NAMED} more"]
+    how = "by row number" if by_row_number(entry, *others) else "same ids"
     st.button(
-        escape_markdown(f"Also apply to {' and '.join(filter(None, [', '.join(more), last]))} (same ids)"),
+        escape_markdown(f"Also apply to {' and '.join(filter(None, [', '.join(more), last]))} ({how})"),
         on_click=hand_tags_on,
         args=(entry, others),
         icon=":material/sell:",

@@ -410,6 +410,53 @@ def test_files_that_order_cannot_pair_are_refused_in_one_sentence(tmp_path, ids,
         run(tmp_path / "a.csv", tmp_path / "b.npz", "--by-order")
 
 
+@pytest.fixture
+def numbered(tmp_path):
+    """Scores of two groups in an NPY, and embeddings of two and of three, which name no group; all are right but the
+    first group of the scores."""
+    np.save(tmp_path / "a.npy", np.array([WRONG, RIGHT]))
+    for name, groups in (("two", 2), ("three", 3)):
+        rows = np.tile(np.eye(2), (groups, 1))
+        np.savez(tmp_path / f"{name}.npz", img=rows, cap=rows)
+    return [tmp_path / name for name in ("a.npy", "two.npz", "three.npz")]
+
+
+def test_files_that_name_no_group_are_said_to_be_paired_by_row_number(numbered):
+    """They were compared as if equal numbers of rows were names that both have."""
+    a, two, _ = numbered
+    said = run(a, two, "--common", "--latex")
+    assert "Paired by row number, as neither file names its groups: group i of" in said
+    assert "for all 2, with images" in said and "that both have" not in said
+    found = json.loads(run(a, two, "--json"))
+    assert (
+        found["paired"] == "in order"
+        and found["metrics"] == json.loads(run(a, two, "--by-order", "--json"))["metrics"]
+    )
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_files_of_other_counts_that_name_no_group_are_refused_until_somebody_says_the_order(
+    numbered, swapped
+):
+    """Rows 0 and 1 of both were called "the groups that both have"."""
+    a, _, three = numbered
+    sides = (three, a) if swapped else (a, three)
+    had = "A has 3, B 2" if swapped else "A has 2, B 3"
+    with pytest.raises(
+        InputError, match=f"Neither file names its groups, and {had}: .* add --by-order where"
+    ):
+        run(*sides)
+    said = run(*sides, "--by-order")
+    assert "Paired by row number" in said and "for the first 2, with" in said and "that both have" not in said
+
+
+def test_numbers_that_a_file_gives_its_groups_as_names_are_names(numbered, tmp_path):
+    """As embeddings ask for, and as Winoground numbers its groups."""
+    score_file(tmp_path / "named.csv", np.array([WRONG, RIGHT]), "01")
+    said = run(tmp_path / "named.csv", numbered[2])
+    assert "On the groups that both have: A has 2, B 3." in said and "row number" not in said
+
+
 def test_a_file_whose_columns_are_named_is_read_once(files, monkeypatch):
     """It was opened for its columns and once more for its scores, and its bytes before that for what it holds."""
     for path in files:

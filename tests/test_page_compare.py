@@ -949,6 +949,47 @@ def test_files_of_as_many_groups_are_paired_in_order_and_every_result_says_so(ap
         assert match[column] == 100 * sum(right) / 5
 
 
+def numbered(name, shape, **arrays):
+    """A stored file that names no group."""
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    return f"upload/{UploadStore().add(name, content.getvalue(), shape).name}"
+
+
+def test_files_that_name_no_group_are_said_to_be_paired_by_row_number(app, exported):
+    """They were compared as if equal numbers of rows were names that both have."""
+    rows = np.tile(np.eye(2), (5, 1))
+    first, second = (
+        numbered("a.npz", "", scores=with_right({0})),
+        numbered("e.npz", "2x2", img=rows, cap=rows),
+    )
+    test = app(COMPARE, set=first, other=second)
+    said = "Paired by row number, as neither file names its groups: group i of a.npz is taken to be group i of e.npz"
+    assert sum(said in each.value.replace("\\", "") for each in test.caption) == 2
+    given = exported[-1]
+    assert said in given["note"] and said in given["latex"]() and "for all 5, with" in given["note"]
+    assert given["command"].endswith("--by-order") and "that both have" not in text(test)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_files_of_other_counts_that_name_no_group_wait_for_somebody_to_say_the_order(app, exported, swapped):
+    """Rows 0 to 2 of both were called "the 3 groups that both have"."""
+    rows = np.tile(np.eye(2), (3, 1))
+    sides = [numbered("a.npz", "", scores=with_right({0})), numbered("e.npz", "2x2", img=rows, cap=rows)]
+    first, second = sides[::-1] if swapped else sides
+    test = app(COMPARE, set=first, other=second)
+    had = "e.npz has 3, a.npz 5" if swapped else "a.npz has 5, e.npz 3"
+    assert f"Neither file names its groups, and {had}: turn “Pair them in order” on" in "".join(
+        each.value.replace("\\", "") for each in test.info
+    )
+    assert not test.dataframe
+    exported.clear()
+    fine(test.toggle(key="in_order").set_value(True).run())
+    said = "for the first 3, with images"
+    assert said in exported[-1]["note"] and exported[-1]["command"].endswith("--by-order")
+    assert "on the 3 groups paired by row number" in text(test) and "that both have" not in text(test)
+
+
 def test_a_file_of_other_groups_is_not_what_a_file_is_compared_with(app, tmp_path):
     first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
     same = uploaded(tmp_path, "b.csv", with_right({1}))

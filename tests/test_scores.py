@@ -897,6 +897,22 @@ BAD_EMBEDDINGS = {
 }
 
 
+@pytest.mark.parametrize(
+    ("images", "captions", "says"),
+    [
+        (50, 200, r"give the right shape, such as 1x4 \(in commands --shape 1x4\), or complete the file"),
+        (4, 6, r"such as 2x3 \(in commands --shape 2x3\), or"),
+        (9, 9, r"give the right shape \(in commands --shape\) or complete"),  # 3x3 or 9x9
+        (5, 7, r"give the right shape \(in commands --shape\) or complete"),
+    ],
+)
+def test_embeddings_of_another_shape_are_told_the_option_and_the_shape_that_their_counts_have(
+    images, captions, says
+):
+    with pytest.raises(InputError, match=says):
+        read_embeddings("e.npz", "2x2", npz(img=np.ones((images, 3)), cap=np.ones((captions, 3))))
+
+
 @pytest.mark.parametrize("case", BAD_EMBEDDINGS)
 def test_bad_embeddings_are_one_sentence(case):
     content, sentence = BAD_EMBEDDINGS[case]

@@ -592,6 +592,20 @@ def test_tags_that_are_added_to_one_file_are_given_to_all_files_with_these_ids_b
     assert have == {"modelA.csv", "modelB.csv", "gen.csv"}
 
 
+def test_tags_are_given_by_row_number_to_files_of_as_many_groups_alone(app):
+    """“Same ids” were the numbers of rows, also of a file with fewer of them."""
+    store = UploadStore("")
+    for name, groups in {"a": 3, "b": 3, "few": 2}.items():
+        content = io.BytesIO()
+        np.save(content, np.tile(np.eye(2) + len(name), (groups, 1, 1)))
+        store.add(f"{name}.npy", content.getvalue())
+    store.put_beside(store.get("a.npy"), TAGS, "tags.csv", b"id,topic\n0,one\n1,two\n2,two\n")
+    test = app(DATA, way="Scores or embeddings", set="upload/a.npy")
+    assert [each.label.replace("\\", "") for each in test.button if each.label.startswith("Also apply")] == [
+        "Also apply to b.npy (by row number)"
+    ]
+
+
 @pytest.mark.parametrize(
     ("page", "model"),
     [(MATCHING, "builtin/siglip"), (DEBIAS, "builtin/blip-caption"), (GROUPS, "builtin/siglip")],

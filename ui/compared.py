@@ -36,8 +36,26 @@ class Compared(NamedTuple):
 def compare_sides(selection: Selection, other: str) -> Compared | None:
     """The selected model or file, and `other`, on the groups that both have; None where they have none in common.
 
-    A file may hold some of a benchmark's groups, or more than these.
+    A file may hold some of a benchmark's groups, or more than these. Two files that do not name their groups are
+    paired by the numbers of their rows, where both have as many.
     """
+    if not _by_row(selection, other):
+        return _by_name(selection, other)
+    if (
+        len({*_sizes(selection, other).values()}) > 1
+    ):  # equal numbers make no equal groups: somebody has to say so
+        return None
+    return compare_in_order(selection, other)
+
+
+def _by_row(selection: Selection, other: str) -> bool:
+    """Whether no file that is compared names its groups, so that only the numbers of their rows can pair them."""
+    shape = "x".join(map(str, selection.groups.shape))
+    entries = (selection.benchmark, selection.model, other)
+    return all(is_upload(each) and not upload_evaluation(each, shape).ids_given for each in entries)
+
+
+def _by_name(selection: Selection, other: str) -> Compared | None:
     sizes = _sizes(selection, other)
     shape, ids = "x".join(map(str, selection.groups.shape)), selection.groups.ids
     kept = np.ones(len(ids), bool)
@@ -60,6 +78,8 @@ def order_assumed(selection: Selection, other: str) -> str:
     """What is assumed where two sides without a common name of a group are paired in their order, as a sentence; ""
     where they cannot be: one of them has to do nothing but number its groups, and both need as many of one shape."""
     groups, shape = selection.groups, "x".join(map(str, selection.groups.shape))
+    if _by_row(selection, other):
+        return _row_assumed(selection, other)
     numbered, named = [], groups.title or groups.name
     for entry in (selection.model, other):
         if not is_upload(entry) or entry == selection.benchmark:
@@ -84,8 +104,33 @@ def order_assumed(selection: Selection, other: str) -> str:
     )
 
 
+def _row_assumed(selection: Selection, other: str) -> str:
+    names = [entry.removeprefix(PREFIX) for entry in (selection.benchmark, other)]
+    sizes = {*_sizes(selection, other).values()}
+    return (
+        f"Paired by row number, as neither file names its groups: group i of {names[0]} is taken to be group i of "
+        f"{names[1]}, for {'all' if len(sizes) == 1 else 'the first'} {min(sizes)}, with images and captions in one "
+        "order. If the orders differ, no difference and no p means anything."
+    )
+
+
+def unnamed_of_other_sizes(selection: Selection, other: str) -> str:
+    """What to do about two files of other numbers of groups, none of which has a name, as a sentence; "" elsewhere."""
+    if not _by_row(selection, other):
+        return ""
+    sizes = [*_sizes(selection, other).items()]
+    (a, many), (b, more) = sizes[0], sizes[-1]
+    return (
+        f"Neither file names its groups, and {a.removeprefix(PREFIX)} has {many}, {b.removeprefix(PREFIX)} {more}: "
+        f"turn “Pair them in order” on where the first {min(many, more)} of both are the same groups in the same order."
+    )
+
+
 def compare_in_order(selection: Selection, other: str) -> Compared:
     """Both sides, where `order_assumed` says that they can be paired so. InputError where captions or truth differ."""
+    if _by_row(selection, other) and (found := _by_name(selection, other)):
+        shared = found.shared.replace("that both have", "paired by row number")
+        return found._replace(line=order_assumed(selection, other), is_in_order=True, shared=shared)
     names = [model_said(entry).removeprefix(PREFIX) for entry in (selection.model, other)]
     first, second = (_in_order(selection, entry) for entry in (selection.model, other))
     a, b = _completed_by(first, second, names[1]), _completed_by(second, first, names[0])

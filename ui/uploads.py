@@ -526,16 +526,27 @@ def tags_elsewhere(entry: str) -> list[str]:
 
 
 def files_without_tags(entry: str) -> list[str]:
-    """The files without tags that the tags of a file have a row for every group of; the newest first."""
+    """The files without tags that the tags of a file have a row for every group of; the newest first. A file that does
+    not name its groups, or beside one that does not, needs as many: a number alone makes no equal groups."""
     tags, found = stored_upload(entry).beside(TAGS), []
     if tags is None:
         return []
     ids = {*read_tags(*tags)["id"].astype(str)}
     for other in upload_names():
         with suppress(InputError):  # one that cannot be read just now
-            if stored_upload(other).beside(TAGS) is None and {*upload_evaluation(other).ids} <= ids:
+            fits = stored_upload(other).beside(TAGS) is None and {*upload_evaluation(other).ids} <= ids
+            if fits and (not by_row_number(entry, other) or _has_as_many(entry, other)):
                 found.append(other)
     return found
+
+
+def by_row_number(*entries: str) -> bool:
+    """Whether one of these files does not name its groups, so that only the numbers of rows pair it with another."""
+    return not all(upload_evaluation(entry).ids_given for entry in entries)
+
+
+def _has_as_many(entry: str, other: str) -> bool:
+    return len(upload_evaluation(entry).ids) == len(upload_evaluation(other).ids)
 
 
 def groups_without_tags(entry: str, name: str, content: bytes) -> int:

@@ -68,7 +68,7 @@ def compare(
         bool,
         typer.Option(
             "--by-order",
-            help="Pair the groups of two files in their order, where one file only numbers its groups.",
+            help="Pair the groups of two files in their order, where one file or both only number their groups.",
         ),
     ] = False,
     columns: options.Columns = None,
@@ -90,6 +90,8 @@ def compare(
     if not (tag or cluster):
         refuse_unused("without --tag or --cluster, which name one of its columns", "tags")
     first, second = _both_sides(a, b, benchmark, split, shape, columns, by_order, tags)
+    by_row = benchmark is None and _neither_named(first, second)
+    by_order |= by_row
     sizes = {"a": len(first.ids), "b": len(second.ids)}
     _warn_of_left_out(first, second)
     first, second = _on_the_same(first, second, tag, cluster, tags is not None)
@@ -97,8 +99,10 @@ def compare(
     if out is not None:
         _write_table(out, (a, b), first, second, by_order)
     where = {} if benchmark is None else {"benchmark": benchmark, "split": split}
-    paired = _paired_line((a, b), first) if by_order else ""
-    had = f"On the groups that both have: A has {sizes['a']}, B {sizes['b']}." if common else ""
+    paired = _paired_line((a, b), first, sizes if by_row else {}) if by_order else ""
+    had = (
+        f"On the groups that both have: A has {sizes['a']}, B {sizes['b']}." if common and not by_row else ""
+    )
     if latex:
         print(_latex((a, b), first, second, where, tag or (), (paired, had)))
         return
@@ -137,6 +141,8 @@ def _both_sides(
         first.tags = tags_beside(first.tags, _tags_without_captions(tags, first.ids))
     if by_order:
         first, second = _in_order((a, b), first, second)
+    elif benchmark is None and _neither_named(first, second):
+        _check_as_many(first, second)
     _check_named(zip((a, b), embedded, (first, second), strict=True))
     return first, second
 
@@ -228,6 +234,21 @@ def _check_named(sides: Iterable[tuple[str, bool, Evaluation]]) -> None:
             )
 
 
+def _neither_named(a: Evaluation, b: Evaluation) -> bool:
+    """Whether neither of two files names its groups, so that only the numbers of their rows can pair them."""
+    return not (a.ids_given or b.ids_given)
+
+
+def _check_as_many(a: Evaluation, b: Evaluation) -> None:
+    """Raises InputError for other numbers of groups, none of which has a name: equal numbers make no equal groups."""
+    fewer = min(len(a.ids), len(b.ids))
+    if len(a.ids) != len(b.ids):
+        raise InputError(
+            f"Neither file names its groups, and A has {len(a.ids)}, B {len(b.ids)}: name the groups in both, or add "
+            f"--by-order where the first {fewer} of both are the same groups in the same order."
+        )
+
+
 def _sizes_of(side: Evaluation) -> tuple[int, ...]:
     """How many groups of how many images and captions, (n, m, k)."""
     return side.scores.shape
@@ -238,6 +259,8 @@ def _in_order(names: tuple[str, str], a: Evaluation, b: Evaluation) -> tuple[Eva
 
     Raises InputError where names pair them, where both name their groups differently, and for other numbers of groups.
     """
+    if _neither_named(a, b):
+        return _completed_by(a, b, names[1]), _completed_by(b, a, names[0])
     common = len({*a.ids} & {*b.ids})
     if common:
         raise InputError(
@@ -261,10 +284,14 @@ def _in_order(names: tuple[str, str], a: Evaluation, b: Evaluation) -> tuple[Eva
     return _completed_by(a, b, names[1]), _completed_by(b, a, names[0])
 
 
-def _paired_line(names: tuple[str, str], first: Evaluation) -> str:
-    """What is assumed of two that were paired in their order."""
+def _paired_line(names: tuple[str, str], first: Evaluation, sizes: Mapping[str, int]) -> str:
+    """What is assumed of two that were paired in their order. sizes : how many groups each file has where neither names
+    them, else {}."""
+    how = "Paired by row number, as neither file names its groups" if sizes else "Paired in order"
+    alike = len({*sizes.values()}) < 2
+    which = f"all {len(first.ids)}" if alike else f"the first {min(sizes.values())}"
     return (
-        f"Paired in order: group i of {names[0]} is taken to be group i of {names[1]}, for all {len(first.ids)}, with "
+        f"{how}: group i of {names[0]} is taken to be group i of {names[1]}, for {which}, with "
         "images and captions in one order. If the orders differ, no difference and no p means anything."
     )
 

@@ -245,7 +245,8 @@ def load_evaluation(
         refuse_unused("with --scores", "model")
         table = read_score_file(scores, columns, command, data)
         clusters = Clusters.of_names(table.images, table.captions)
-        found = Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags, clusters=clusters)
+        more = {"tags": table.tags, "clusters": clusters, "ids_given": table.ids_given}
+        found = Evaluation.of(table.scores, table.truth, table.ids, **more)
         if benchmark is not None:
             groups = of_shape(datasets.load(benchmark, split), shape)
             return _by_truth_of(benchmark, groups, found, table.captions, str(scores), common)

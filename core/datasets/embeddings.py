@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import zipfile
 from dataclasses import dataclass
@@ -105,7 +106,8 @@ class EmbeddingFile:
         if len(images) % m or len(captions) % k or len(images) // m != len(captions) // k:
             raise InputError(
                 f"{path} has {len(images)} images and {len(captions)} captions, which cannot form groups of "
-                f"{counted(m, 'image')} and {k} captions{_right_shape(shape_of)} or complete the file."
+                f"{counted(m, 'image')} and {k} captions{_right_shape(shape_of, len(images), len(captions))} or "
+                "complete the file."
             )
         check_shape(path, len(images) // m, m, k)
         check(path, multiplications=len(images) * k * images.shape[1])
@@ -263,9 +265,16 @@ def _find(
     return arrays[matching[0]]
 
 
-def _right_shape(of: str) -> str:
-    """What to do about embeddings that do not fit a shape. of : the set whose shape it is, "" where it was given."""
-    return f", those of {of}; choose the set that the file is of" if of else "; give the right shape"
+def _right_shape(of: str, images: int, captions: int) -> str:
+    """What to do about embeddings that do not fit a shape. of : the set whose shape it is, "" where it was given.
+    images, captions : how many there are, whose ratio is a shape that is named where it makes several groups."""
+    if of:
+        return f", those of {of}; choose the set that the file is of"
+    groups = math.gcd(images, captions)
+    if groups < 2 or images >= captions:  # as many of both fit too many shapes
+        return "; give the right shape (in commands --shape)"
+    shape = f"{images // groups}x{captions // groups}"
+    return f"; give the right shape, such as {shape} (in commands --shape {shape}),"
 
 
 def _in_rows(array: np.ndarray, count: int, kind: str, path: Path | str, shape_of: str = "") -> np.ndarray:

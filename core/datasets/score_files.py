@@ -92,6 +92,7 @@ class ScoreFile:
     ids : n distinct names. tags : one row per group, text; or None.
     images, captions : what the file calls them, text (n, m) and (n, k); None where it numbers them.
     read_as : what columns were taken for, where another order would look alike; "" where each is named.
+    ids_given : False where the file does not name its groups, whose ids are the numbers of its rows.
     """
 
     scores: np.ndarray
@@ -101,6 +102,7 @@ class ScoreFile:
     images: np.ndarray | None = None
     captions: np.ndarray | None = None
     read_as: str = ""
+    ids_given: bool = True
 
     def __repr__(self) -> str:
         n, m, k = self.scores.shape
@@ -551,9 +553,10 @@ def _read_groups(path: Path | str, opened: Table) -> ScoreFile:
     """A group for each line or row, one by one: objects take many times their text."""
     lines: list[_Line] = []
     names: set[str] = set()
-    pairs = _read_names(opened.columns)
+    pairs, ids_given = _read_names(opened.columns), False
     for row in opened.sound_rows():
         cells = row.cells if pairs is None else pairs.renamed(row.cells)
+        ids_given |= "id" in cells
         if opened.of_texts:
             cells = {key: _value(key, text) for key, text in cells.items()}
         line = _line(f"{path}: {opened.unit} {row.number}", cells, len(lines))
@@ -576,7 +579,8 @@ def _read_groups(path: Path | str, opened: Table) -> ScoreFile:
     tags = pd.DataFrame.from_records([line.tags for line in lines]).fillna("") if names else None
     scores = np.stack([line.cells for line in lines])
     read_as = _meaning("c0_i0") if pairs is None or pairs.is_plain else pairs.read_as
-    return ScoreFile(scores, _truth(path, lines), [line.id for line in lines], tags, read_as=read_as)
+    ids, truth = [line.id for line in lines], _truth(path, lines)
+    return ScoreFile(scores, truth, ids, tags, read_as=read_as, ids_given=ids_given)
 
 
 def _value(key: str, text: str) -> Any:
@@ -698,12 +702,14 @@ def _read_npz(path: Path | str, content: bytes) -> ScoreFile:
         if values.dtype.kind not in "USiufb":
             raise InputError(f"{path}: {name!r} is {values.dtype}; it needs texts or numbers.")
     check(path, unfolded=sum(map(_letters_bytes, texts.values())))
+    ids_given = "ids" in texts
     ids = _texts(texts.pop("ids", np.arange(n))).tolist()
     if scores.dtype.kind == "f":
         _check_finite(path, scores, ids)
     columns = {name.removeprefix("tag_"): pd.Series(_texts(texts[name]), dtype="str") for name in texts}
     tags = pd.DataFrame(columns)
-    return ScoreFile(scores, arrays.get("truth"), ids, tags if len(tags.columns) else None)
+    tags = tags if len(tags.columns) else None
+    return ScoreFile(scores, arrays.get("truth"), ids, tags, ids_given=ids_given)
 
 
 _MOST_SIDE = 5  # images of a group whose scores may lie in one row: a longer row may as well be an embedding
@@ -727,7 +733,7 @@ def _read_npy(path: Path | str, content: bytes) -> ScoreFile:
     ids = [str(g) for g in range(len(array))]
     if array.dtype.kind == "f":
         _check_finite(path, array, ids)
-    return ScoreFile(array, None, ids, read_as=read_as)
+    return ScoreFile(array, None, ids, read_as=read_as, ids_given=False)
 
 
 def _check_finite(path: Path | str, scores: np.ndarray, ids: Sequence[str]) -> None:

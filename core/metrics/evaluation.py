@@ -50,6 +50,9 @@ class Evaluation:
     )
     truth_of: str = ""  # the set that the truth was taken from, where the file gives none
     names: Sequence[str] | None = None  # of the metrics of groups; None: all that the shape has
+    ids_given: bool = (
+        True  # False where a file does not name its groups, whose ids are the numbers of its rows
+    )
 
     def __post_init__(self) -> None:
         self.scores = to_numpy(check_scores(self.scores, list(self.ids)))
@@ -67,6 +70,7 @@ class Evaluation:
         n, m, _ = check_form(scores).shape
         names = [str(i) for i in range(n)] if ids is None else list(ids)
         default = np.tile(np.arange(m), (n, 1))
+        more = {"ids_given": ids is not None, **more}
         return cls(scores, default if truth is None else truth, names, truth_given=truth is not None, **more)
 
     @classmethod
@@ -231,6 +235,7 @@ class Evaluation:
             rounding,
             self.truth_of,
             self.names,
+            self.ids_given,
         )
 
     def _at_threshold(self, tau: float) -> _Selected:
