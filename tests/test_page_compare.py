@@ -871,7 +871,7 @@ def test_the_command_of_two_files_filtered_by_a_table_of_tags_names_it_and_print
     assert "--tags" not in (app(COMPARE, set=a, other=b), exported[-1]["command"])[1]
     test = app(COMPARE, set=a, other=b, tag="kind: a")
     words = shlex.split(exported[-1]["command"])
-    assert words[-4:] == ["--tags", "tags.csv", "--tag", "kind: a"]
+    assert words[-5:] == ["--tags", "tags.csv", "--tag", "kind: a", "--by-order"]  # neither names its groups
     monkeypatch.chdir(tmp_path)
     found = json.loads(CliRunner().invoke(cli, [*words[1:], "--json"], catch_exceptions=False).stdout)
     shown = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]

@@ -41,10 +41,8 @@ def compare_sides(selection: Selection, other: str) -> Compared | None:
     """
     if not _by_row(selection, other):
         return _by_name(selection, other)
-    if (
-        len({*_sizes(selection, other).values()}) > 1
-    ):  # equal numbers make no equal groups: somebody has to say so
-        return None
+    if len({*_sizes(selection, other).values()}) > 1:
+        return None  # equal numbers make no equal groups: somebody has to say so
     return compare_in_order(selection, other)
 
 
