@@ -12,6 +12,8 @@ from ui import debias, debias_alpha, debias_views
 from ui.navigation import DEBIAS_VIEWS, RETRIEVAL_VIEWS
 from ui.old_links import mark_address, warn_without_effect
 from ui.retrieval_files import own_retrieval_set
+from ui.selection import shared_parameters
+from ui.uploads import is_upload
 from ui.views import read_view, view_field
 
 LEAD = (  # one line of a laptop and two of a phone, whose figure has the height of another one
@@ -34,11 +36,17 @@ _ASKS = {  # a view as one line of a phone's field, whole at 390 pixels beside i
 
 def usable_views(selection: ui.Selection | None, asked: str) -> list[str]:
     """What the control offers: of a file not what reads captions, unless a link asks for it, which then says what it
-    needs."""
-    left_out = set()
-    if selection is not None and selection.file:
-        left_out = {WORDS, BLIND} if selection.is_file else {WORDS}
+    needs. A view that shows no selection offers the same for the one that waits."""
+    is_file = selection.is_file if selection else _waits("set")
+    has_file = bool(selection.file) if selection else _waits("model")
+    left_out = {WORDS, BLIND} if is_file else {WORDS} if has_file else set()
     return [view for view in VIEWS if view not in left_out or view == asked]
+
+
+def _waits(field: str) -> bool:
+    """Whether a file is chosen in a field of the selection, which this view does not show."""
+    said = shared_parameters().get(field) or ""
+    return is_upload(said if isinstance(said, str) else said[-1])
 
 
 def views_or_field(views: list[str]) -> str:

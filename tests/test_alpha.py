@@ -355,6 +355,18 @@ def test_two_files_give_the_exact_curve_in_one_command(files):
     assert "text_score" in alpha_of(files)
 
 
+def test_an_alpha_of_a_narrow_span_is_printed_with_the_digits_that_keep_it_within(tmp_path):
+    """Highest between 0.1231 and 0.1234 alone: at 0.123, as it was printed, the value is another."""
+    scores = [("a", "i", "x", -0.8769, 0, "left"), ("a", "i", "y", -1.0, 1, "left")]
+    scores += [("b", "i", "x", -1.0, 0, "right"), ("b", "i", "y", -0.8766, 1, "right")]
+    prior = [("a", "x", -1.0), ("a", "y", -2.0), ("b", "x", -2.0), ("b", "y", -1.0)]
+    columns = ["group", "image", "caption", "score", "match", "side"]
+    pd.DataFrame(scores, columns=columns).to_csv(tmp_path / "s.csv", index=False)
+    pd.DataFrame(prior, columns=["group", "caption", "log_prob"]).to_csv(tmp_path / "p.csv", index=False)
+    plain = alpha_of(tmp_path, "--by", "side")
+    assert "best, 0.1232 " in plain and plain.count("one alpha: 0.1232, ") == 3
+
+
 def test_one_alpha_of_all_groups_stands_beside_each_metric_s_and_each_tag_s_own(files):
     """By hand: of either side's two groups one is right from the start and the other from 1/8 on."""
     record = json.loads(alpha_of(files, "--json", "--by", "side", "--out", str(files / "out")))

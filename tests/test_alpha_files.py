@@ -259,6 +259,20 @@ def test_a_retrieval_set_of_two_files_is_measured_both_ways(tmp_path):
     )
 
 
+def test_the_best_alpha_of_a_retrieval_set_is_printed_within_its_span(tmp_path):
+    """As of groups: of a span from 0.1231 to 0.1234 “0.123” lies beside it."""
+    scores = [("i", "x", -0.8769, 0), ("i", "y", -1.0, 1), ("j", "x", -0.8766, 1), ("j", "y", -1.0, 0)]
+    scores += [("i", "z", -9.0, 0), ("j", "z", -9.0, 0)]
+    pd.DataFrame(scores, columns=["image", "caption", "score", "match"]).to_csv(
+        tmp_path / "s.csv", index=False
+    )
+    prior = {"caption": ["x", "y", "z"], "log_prob": [-1.0, -2.0, -3.0]}
+    pd.DataFrame(prior).to_csv(tmp_path / "p.csv", index=False)
+    words = ["alpha", "--scores", str(tmp_path / "s.csv"), "--prior", str(tmp_path / "p.csv")]
+    plain = CliRunner().invoke(cli.app, words).stdout
+    assert "alpha = 0.1232, the middle of 0.1231–0.1234, tuned on test" in plain
+
+
 def test_alpha_of_a_retrieval_set_is_tuned_on_another_pair_of_files(tmp_path):
     scores, prior = retrieval(tmp_path)
     other, its = retrieval(tmp_path, "_val", seed=1)

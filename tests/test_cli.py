@@ -2,8 +2,10 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
+from html import unescape
 from importlib import import_module
 
 import numpy as np
@@ -495,6 +497,26 @@ def test_a_report_of_two_score_files_compares_them(tmp_path):
     assert [each["model"] for each in record["sections"]] == ["a.npz", "b.npz"]
     same = json.loads(here("compare", *files, "--json"))["metrics"]["group_match"]["difference"]
     assert record["differences"][0]["metrics"]["group_match"]["difference"] == same["difference"]
+
+
+def test_a_report_has_the_command_that_writes_it_again(tmp_path, monkeypatch):
+    """The app's had, and that of the command line had not; it names no folder of this machine."""
+    files = [tmp_path / "a b.npz", tmp_path / "b.npz"]
+    for seed, file in enumerate(files):
+        write_scores(file, np.random.default_rng(seed).normal(size=(12, 2, 2)), [f"g{i}" for i in range(12)])
+    options = ["--scores", files[0], "--scores", files[1], "--examples", "2"]
+    here("report", *options, "--out", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    note, command = unescape(re.search(r"<p>The same again:</p><pre>(.*?)</pre>", page, re.S)[1]).splitlines()
+    assert note == "# in the folder with a b.npz and b.npz" and str(tmp_path) not in page
+    (tmp_path / "r.html").unlink()
+    monkeypatch.chdir(tmp_path)
+    here(*shlex.split(command)[1:])
+    assert (tmp_path / "r.html").read_text() == page
+    (tmp_path / "other").mkdir()
+    files[1].rename(tmp_path / "other" / files[0].name)
+    here("report", *options[:3], tmp_path / "other" / files[0].name, "--out", tmp_path / "r.html")
+    assert "The same again" not in (tmp_path / "r.html").read_text()  # both have one name
 
 
 def test_a_report_of_a_file_beside_a_benchmark_takes_its_truth_and_shows_its_images(tmp_path):

@@ -140,6 +140,9 @@ def test_an_alpha_of_a_narrow_span_has_the_digits_that_keep_it_within():
         "1": 1,
     }
     assert study.curve("text_score").value(best._written) == 100
+    row = debias_alpha._protocol_table(study.record(best._written)["metrics"], best._written, str).iloc[0]
+    assert f"one α = 0.1232 ({debias_alpha.TUNED_ON_TEST})" in row.index
+    assert row[f"best ({debias_alpha.TUNED_PER_ROW})"].endswith(" at 0.1232")
 
 
 def test_the_exported_protocol_has_the_alphas_that_the_page_writes(app, scored, monkeypatch):
@@ -1440,6 +1443,26 @@ def test_captions_of_one_name_in_several_groups_have_their_group_beside_them(app
     files.put_beside(stored, "prior", "prior.csv", "\n".join(["group,caption,log_prob", *prior]).encode())
     (table,) = app(bare=True, set="upload/alike.csv", view="Language prior").table
     assert [*table.value["caption"]] == ["g0, c0", "g0, c1", "g1, c0", "g3, c1", "g3, c0", "g2, c1"]
+
+
+@pytest.mark.parametrize("view", ["Retrieval", "Training set"])
+@pytest.mark.parametrize(("of_file", "count"), [("set", 5), ("model", 6)])
+def test_a_file_has_the_same_views_beside_what_no_selection_changes(app, view, of_file, count):
+    """Seven were offered as soon as one of them was open, and “Word by word” then had nothing of a file."""
+    groups = load(FIRST, "test")[:24]
+    lines = [f"{g.id},{i},{j},{-1 - abs(i - j)}" for g in groups for i in range(3) for j in range(3)]
+    prior = [f"{g.id},{j},{-5 - j / 2}" for g in groups for j in range(3)]
+    app(bare=True)  # makes the home
+    files = UploadStore()
+    stored = files.add("mine.csv", "\n".join(["group,image,caption,score", *lines]).encode())
+    files.put_beside(stored, "prior", "prior.csv", "\n".join(["group,caption,log_prob", *prior]).encode())
+    test = app(bare=True, **{"set": FIRST, of_file: "upload/mine.csv"})
+    before = test.segmented_control(key="view").options
+    assert len(before) == count and "Word by word" not in before
+    fine(test.segmented_control(key="view").set_value(view).run())
+    assert test.segmented_control(key="view").options == before
+    there = app(bare=True, view=view, **{"set": FIRST, of_file: "upload/mine.csv"})  # by a link
+    assert there.segmented_control(key="view").options == before
 
 
 def test_extremes_are_distinct_captions_with_their_groups():

@@ -773,6 +773,8 @@ def test_a_typed_number_that_cannot_be_is_one_sentence_and_the_table_stays(open_
                published_groups=groups)  # fmt: skip
     (error,) = test.error
     assert says in error.value.replace("\\", "") and "yours" not in systems(test)["What it is"].tolist()
+    # An example's place stood above it, as if it were one's own.
+    assert not any("**Example**" in each.value for each in test.caption)
 
 
 @pytest.mark.parametrize("count", [1, 3, 7, 400])

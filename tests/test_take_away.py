@@ -17,6 +17,7 @@ from core.cli import app as cli
 from core.cola.run import StrategyRun
 from core.datasets.paper_results import CITATIONS
 from core.exchange.layouts import _latex_rows, latex_table, text_table_latex
+from core.exchange.uploads import UploadStore
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from core.metrics.paired import differences
@@ -27,7 +28,7 @@ from core.runs.store import RunStore
 from core.scorers.cola_config import AdaptConfig
 from core.ttm.command import command_line
 from core.ttm.run import SimpleMatchRun, TTMRun, adaptation, store_embeddings
-from ui.export import bibtex, page_address
+from ui.export import _where_to_run, bibtex, page_address
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -104,6 +105,18 @@ def test_the_command_of_a_run_on_an_upload_names_the_file_as_it_was_called(tmp_p
     (stored,) = RunStore().list()
     assert adaptation(stored.config) == run
     assert public(stored.config)["embeddings"] == "my-clip.npz"
+
+
+def test_where_a_command_is_to_be_started_is_said_once(tmp_path, monkeypatch):
+    """“in the folder with mine.npz” stood above “# in the folder of mine.npz”."""
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / "home"))
+    np.savez(tmp_path / "mine.npz", img=np.eye(8), cap=np.eye(8))
+    content, files = (tmp_path / "mine.npz").read_bytes(), UploadStore()
+    files.add("mine.npz", content)
+    monkeypatch.setattr("ui.export.upload_store", lambda: files)
+    command = command_line(TTMRun.of_file(store_embeddings("mine.npz", content)))
+    assert command.startswith("# in the folder of mine.npz\n") and "folder" not in _where_to_run(command)
+    assert "in the folder with mine" in _where_to_run("crossmatch evaluate --scores mine.npz")
 
 
 STRATEGIES = [

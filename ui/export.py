@@ -283,7 +283,10 @@ def _where_to_run(command: str) -> str:
         found["name"] for u in stored for found in u.facts["beside"].values()
     }
     named = [word for word in dict.fromkeys(_words(command)) if word in known]
-    where = f", in the folder with {' and '.join(map(escape_markdown, named))}" if named else ""
+    is_said = command.startswith("#")  # by the command of a run, in a comment of its own
+    where = (
+        f", in the folder with {' and '.join(map(escape_markdown, named))}" if named and not is_said else ""
+    )
     own = not is_public() and shutil.which("crossmatch") is None
     return f"{where}. If the shell does not find it: `source .venv/bin/activate`" if own else where
 

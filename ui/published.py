@@ -83,7 +83,7 @@ def section(store: RunStore, page: Mapping[str, str]) -> None:
     )
     sample = st.container()
     own, beside_number = _own(chosen, store, metric)
-    if own is None:
+    if own is None and not _is_given():
         with sample:
             _show_example(chosen, metric)
     table = chosen.standing(metric, own)
@@ -304,6 +304,15 @@ class _Example(NamedTuple):
             st.session_state[f"published_{name}"] = f"example: {said}"[:40] if name == "system" else said[:40]
 
 
+_FILES = ("published_own", "published_stored")
+
+
+def _is_given() -> bool:
+    """Whether anybody gives a result, be it one that cannot be: beside what is wrong with it stands no example."""
+    typed = (st.session_state.get(key) or "" for key in ("published_value", "published_groups"))
+    return any(map(str.strip, typed)) or any(map(st.session_state.get, _FILES))
+
+
 def _show_example(chosen: PublishedSet, metric: str) -> None:
     """Before anybody gives a result: what is said of one, with a published number in its place."""
     example = _Example.of(chosen, metric)
@@ -422,7 +431,7 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> tuple[pd.DataFra
     """Rows of the number that is typed and of the result file that is given here, and of the finished runs; a file of
     something else, or a number that cannot be, is said. With them the place for what is said of the number."""
     typed, given = st.columns([1, 1])
-    is_file = any(st.session_state.get(key) for key in ("published_own", "published_stored"))
+    is_file = any(map(st.session_state.get, _FILES))
     with typed:
         rows, named, place = _of_number(chosen, metric, beside_file=is_file)
     with given:

@@ -17,9 +17,9 @@ from core.base.text import (
     tie_count,
 )
 from core.cli._output import format_metrics
-from core.debiasing.curves import _edge_text, _span_text
+from core.debiasing.curves import _alpha_text, _edge_text, _shortest_within, _span_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
-from core.metrics.groups import IMAGE_TO_TEXT
+from core.metrics.groups import IMAGE_TO_TEXT, TEXT_SCORE
 
 _HALVES = "held out (half/half x 10)"
 _HELD_OUT = (
@@ -33,7 +33,8 @@ def format_groups(record: Mapping[str, Any]) -> str:
     source, prior = record.get("model") or record["scores"], record["prior"]["line"]
     whole = f"the groups with {', '.join(record['tags'])}" if "tags" in record else "all groups"
     head = f"{counted(record['n_groups'], 'group')} of {record['shape']}; {source}; log P(t): {prior}"
-    lines = [*_quoted_first(record), head, "", *_metric_lines(record, whole)]
+    one = _written(record["metrics"][TEXT_SCORE]["best"])
+    lines = [*_quoted_first(record), head, "", *_metric_lines(record, whole, one)]
     where = record.get("tuned_on", {})
     for name, row in where.get("metrics", {}).items():
         lines.append(
@@ -45,7 +46,7 @@ def format_groups(record: Mapping[str, Any]) -> str:
             lines += [
                 "",
                 f"{column} = {value} ({counted(part['n_groups'], 'group')})",
-                *_metric_lines(part, whole),
+                *_metric_lines(part, whole, one),
             ]
     lines += _holm_line(record)
     return "\n".join(lines)
@@ -68,14 +69,19 @@ def _gain_said(found: Mapping[str, Any]) -> str:
     return _true_minus(f"{_signed(found['mean'])} ± {_pct(found['std'])}")
 
 
-def _metric_lines(record: Mapping[str, Any], whole: str) -> list[str]:
+def _written(best: Mapping[str, Any]) -> str:
+    """An alpha that has the best value, with the digits that keep it within its span: 0.669 may lie beside it."""
+    return _alpha_text(_shortest_within(best["alpha_low"], best["alpha_high"]))
+
+
+def _metric_lines(record: Mapping[str, Any], whole: str, one: str) -> list[str]:
+    """one : the alpha of the whole table, of which a slice is a part, as it is written."""
     rows = [row for name, metric in record["metrics"].items() for row in _rows(name, metric)]
     width = max(len(alpha) for _, alpha, _ in rows)
     head = f"{'metric':<18}{'alpha':<{width}}{'value':>8}{'95 % interval':>18}{'chance':>9}{'ties':>6}"
     lines = [head, *(f"{name:<18}{alpha:<{width}}{values}" for name, alpha, values in rows)]
-    alpha = next(iter(record["metrics"].values()))["one_alpha"]["alpha"]
     moved = {name: metric["best"] for name, metric in record["metrics"].items() if metric["depends_on_alpha"]}
-    lines += ["", f"one alpha: {alpha:.3f}, the best of 0 to 1 for TextScore of {whole}, {TUNED_ON_TEST}"]
+    lines += ["", f"one alpha: {one}, the best of 0 to 1 for TextScore of {whole}, {TUNED_ON_TEST}"]
     if moved:
         lines.append(f"best: of 0 to 1, its widest span, {TUNED_PER_ROW}")
     lines += _edges(moved)
@@ -207,23 +213,31 @@ def format_recall(record: Mapping[str, Any]) -> str:
         *_quoted_first(record),
         f"{record['images']} images{of}, {record['captions']} captions; {source}",
     ]
-    lines += [f"log P(t): {record['prior']['line']}", *_recall_lines(record, whole)]
+    one = _written(record["best"])
+    lines += [f"log P(t): {record['prior']['line']}", *_recall_lines(record, whole, one)]
     for column, values in record.get("slices", {}).items():
         for value, part in values.items():
             lines += ["", f"{column} = {value} ({part['images']} images, {part['captions']} captions)"]
-            lines += _recall_lines(part, whole)
+            lines += _recall_lines(part, whole, one)
     lines += _holm_line(record)
     return "\n".join(lines)
 
 
-def _recall_lines(record: Mapping[str, Any], whole: str) -> list[str]:
+def _recall_lines(record: Mapping[str, Any], whole: str, one: str) -> list[str]:
+    """one : the alpha of the whole set, of which a slice is a part, as it is written."""
+    own = _written(record["best"])
+    span = "–".join(f"{record['best'][end]:.{len(own) - len('0.')}f}" for end in ("alpha_low", "alpha_high"))
     labels = {"alpha_0": "alpha = 0", "alpha_1": "alpha = 1"}
-    labels["one_alpha"] = "alpha = {alpha:.3f}, the best of 0 to 1 of {whole}, {label}"
-    labels["best"] = "alpha = {alpha:.3f}, the middle of {alpha_low:.3f}–{alpha_high:.3f}, {label}"
+    labels["one_alpha"] = "alpha = {one}, the best of 0 to 1 of {whole}, {label}"
+    labels["best"] = "alpha = {own}, the middle of {span}, {label}"
     labels["tuned_on"] = "alpha = {alpha:.3f}, chosen on {split}"
     lines = []
     for name in (name for name in labels if name in record):
-        lines += ["", labels[name].format(**record[name], whole=whole), format_metrics(record[name])]
+        lines += [
+            "",
+            labels[name].format(**record[name], whole=whole, one=one, own=own, span=span),
+            format_metrics(record[name]),
+        ]
     lines += ["", f"R@1 from image to text: {_helps(record['best'], *_r1(record, 'best'))}"]
     if (held := record["validated"]) is not None:
         at, value, zero = _spread(held["alpha"], 2), _spread(held["value"], 1), _spread(held["alpha_0"], 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +22,8 @@ from core.exchange.run_report import _report_of_runs, _shows_groups
 from core.metrics.paired import in_order_of
 from core.runs.store import RunStore
 from core.ttm.seeds import SeedGroup
+
+_EXAMPLES = 6
 
 
 def report(
@@ -42,7 +45,7 @@ def report(
         ),
     ] = None,
     split: options.Split = "test",
-    examples: Annotated[int, typer.Option(help="Groups shown per model and benchmark.")] = 6,
+    examples: Annotated[int, typer.Option(help="Groups shown per model and benchmark.")] = _EXAMPLES,
     images: Annotated[
         bool | None,
         typer.Option("--images/--no-images", help="Show images (default: built-in and your own sets only)."),
@@ -74,7 +77,32 @@ def report(
         sections = sections_of_files(scores, benchmark or [], split)
     else:
         sections = evaluate_all(model or (), benchmark or (), split, device, ProgressPrinter())
-    _write(out, report_html(sections, examples, images))
+    again = _again(out, model or [], benchmark or [], scores or [], split, examples, images)
+    _write(out, report_html(sections, examples, images, command=again))
+
+
+def _again(
+    out: Path,
+    models: list[str],
+    benchmarks: list[str],
+    scores: list[Path],
+    split: str,
+    examples: int,
+    images: bool | None,
+) -> str:
+    """The command that writes this page again, with bare names of files: the folders of this machine are nobody else's.
+    "" where two files have one name."""
+    files = [path.name for path in scores]
+    if len({*files}) < len(files):
+        return ""
+    words = ["crossmatch", "report"]
+    for option, values in (("--scores", files), ("--model", models), ("--benchmark", benchmarks)):
+        words += [word for value in values for word in (option, value)]
+    words += ["--split", split] if split != "test" else []
+    words += ["--examples", str(examples)] if examples != _EXAMPLES else []
+    words += [] if images is None else ["--images" if images else "--no-images"]
+    where = f"# in the folder with {' and '.join(files)}\n" if files else ""
+    return where + shlex.join([*words, "--out", out.name])
 
 
 def _write(out: Path, page: str) -> None:

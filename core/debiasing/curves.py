@@ -158,13 +158,15 @@ def _alpha_text(alpha: float) -> str:
 
 
 def _span_text(low: float, high: float, digits: int = 3) -> str:
-    """From one alpha to another, or the one where both are the same as they are written.
+    """From one alpha to another, or one within where both are the same as they are written.
 
     >>> _span_text(0.9991, 0.9994), _span_text(0.2, 0.216)
-    ('0.999', '0.200–0.216')
+    ('0.9992', '0.200–0.216')
     """
     first, last = f"{low:.{digits}f}", f"{high:.{digits}f}"
-    return first if first == last else f"{first}–{last}"
+    if first != last:
+        return f"{first}–{last}"
+    return first if digits < _DECIMALS else _alpha_text(_shortest_within(low, high))
 
 
 def _spans_text(intervals: Iterable[Sequence[float]], most: int = 4, digits: int = 3) -> str:
