@@ -707,8 +707,7 @@ def _read_npz(path: Path | str, content: bytes) -> ScoreFile:
     if scores.dtype.kind == "f":
         _check_finite(path, scores, ids)
     columns = {name.removeprefix("tag_"): pd.Series(_texts(texts[name]), dtype="str") for name in texts}
-    tags = pd.DataFrame(columns)
-    tags = tags if len(tags.columns) else None
+    tags = pd.DataFrame(columns) if columns else None
     return ScoreFile(scores, arrays.get("truth"), ids, tags, ids_given=ids_given)
 
 

@@ -79,7 +79,8 @@ def where_the_rest_is(record: Mapping[str, Any]) -> str:
     """All that the model's own scores have less than 100 %, by the steps that lead to them: with what the first probe
     misses these are the whole rest. A step of the other tower leads past them, and is said apart."""
     rungs = {row["name"]: row for row in record["rungs"]}
-    way, first = [], "own"
+    way: list[Mapping[str, Any]] = []
+    first = "own"
     for step in reversed(record["steps"]):
         if step["after"] == first:
             way.insert(0, step)
