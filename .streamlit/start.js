@@ -31,6 +31,25 @@
     const list = event.key === "Enter" && document.getElementById(event.target.getAttribute?.("aria-controls"));
     if (list && list.dataset.empty) event.stopPropagation();
   }, {capture: true});
+  // Enter on words that stood in their field already takes nothing from the list, whose first line replaced a query of one's
+  // own; an arrow chooses from it.
+  let stood = "", arrowed = false;
+  const isOpen = field => field.getAttribute("aria-expanded") === "true";
+  const begun = event => {
+    const field = event.target.closest?.('.react-aria-ComboBox')?.querySelector("input") ?? event.target;
+    if (field.getAttribute?.("role") === "combobox" && !isOpen(field)) [stood, arrowed] = [field.value, false];
+  };
+  for (const when of ["pointerdown", "focusin", "keydown"]) window.addEventListener(when, begun, {capture: true, passive: true});
+  window.addEventListener("keydown", event => {
+    const field = event.target;
+    if (field.getAttribute?.("role") !== "combobox") return;
+    if (event.key !== "Enter") arrowed = event.key.startsWith("Arrow") || event.key.startsWith("Page");
+    else if (isOpen(field) && field.value && field.value === stood && !arrowed) {
+      event.stopPropagation();
+      event.preventDefault();
+      field.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape", bubbles: true, cancelable: true}));  // closes the list
+    }
+  }, {capture: true});
   // A tap beside an open panel closes it, and nothing else: it opened the card below it, too. A mouse points at what it
   // clicks: its click opens the card.
   let beside = false;

@@ -730,6 +730,6 @@ def asked_group() -> str | None:
     return st.session_state.get("group", st.query_params.get("group"))
 
 
-selection = ui.open_page("Groups", "" if asked_group() else LEAD)
+selection = ui.open_page("Groups", lambda: "" if asked_group() else LEAD)
 with ui.show_errors():
     page(selection)

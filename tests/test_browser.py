@@ -449,6 +449,20 @@ def test_back_and_gallery_return_to_the_card_that_was_left(visit):
         stands_at(page, left)
 
 
+def test_back_from_a_group_the_gallery_has_its_first_sentence_again(visit):
+    page = visit("/Groups?set=scenes/left-right")
+    lead = page.get_by_text("Every group, with verdicts. Open one for its scores.")
+    lead.wait_for()
+    settle(page)
+    page.get_by_role("button", name="Open left-right/test/0001").click()
+    page.locator(".cm-verdicts").wait_for()
+    lead.wait_for(state="detached")
+    page.go_back()
+    page.get_by_role("button", name="Open left-right/test/0001").wait_for()
+    settle(page)
+    lead.wait_for()
+
+
 def test_a_model_asked_from_the_foot_of_retrieval_is_shown_from_the_page_s_beginning(visit):
     """One stood among ranks 3 to 8 of two columns, with no heading in sight."""
     page = visit("/Retrieval", height=768)
@@ -2663,6 +2677,31 @@ def test_enter_on_a_name_that_the_list_of_groups_has_not_is_answered(visit, path
     page.get_by_role("option", name="left-right/test/0012").wait_for()
     field.press("Enter")
     page.wait_for_url("**group=left-right%2Ftest%2F0012**")
+
+
+@pytest.mark.parametrize("retyped", [False, True])
+def test_enter_on_an_own_query_that_stands_in_its_field_keeps_it(visit, retyped):
+    """The first query of the list, “a rubber cube”, took its place."""
+    page = visit("/Retrieval?query=a+furry+banana", width=390, height=844)
+    field = page.get_by_role("combobox", name="Query: choose one").first
+    field.wait_for()
+    settle(page)
+    assert field.input_value() == "a furry banana"
+    field.click()
+    page.get_by_role("option").first.wait_for()
+    if retyped:
+        field.press("ControlOrMeta+a")
+        field.press_sequentially("a furry banana")
+    field.press("Enter")
+    page.get_by_role("option").first.wait_for(state="detached")
+    settle(page)
+    assert field.input_value() == "a furry banana" and "query=a+furry+banana" in page.url
+    field.press("ArrowDown")  # what an arrow points at is chosen all the same
+    page.locator('[role="option"][data-focused]').wait_for()
+    chosen = page.locator('[role="option"][data-focused]').inner_text()
+    field.press("Enter")
+    until(lambda: field.input_value() == chosen)
+    page.wait_for_function("name => new URL(location).searchParams.get('query') === name", arg=chosen)
 
 
 _BROKEN_WORDS = """() => [...document.querySelectorAll("th")].flatMap(head => {

@@ -6,6 +6,7 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -223,7 +224,7 @@ def test_both_drawings_of_a_group_show_what_the_metric_judges(app, scored):
 def test_the_shades_of_the_matrices_have_a_key_that_a_switch_of_theme_turns_round(app):
     """A sentence was that of the theme in which the page was drawn last: after a switch it named the wrong end."""
     (key,) = [e.proto.body for e in app(set=FIRST).get("html") if 'class="cm-shades"' in e.proto.body]
-    assert "lowest" in key and "highest. In the matrices" in key
+    assert "lowest" in key and "highest. Outlined, with a dot: the model" in key
     first, *_, last = re.findall(r"light-dark\((#\w{6}),(#\w{6})\)", key)
     assert first == (score_colour(0), score_colour(1)) and last == first[::-1]
 
@@ -685,6 +686,15 @@ def test_a_large_gain_of_few_groups_is_not_called_no_difference_and_the_reason_c
     least = (found.gain.clustered or found.gain).detectable
     assert why.startswith("**Why not clear?** Luck may explain the gain (p = ")
     assert why.endswith(f" With 30 groups a gain below {_pct(least)} points mostly goes unnoticed.")
+
+
+def test_luck_explains_no_gain_where_the_headline_has_a_loss(monkeypatch):
+    """“Luck may explain the gain (p = 1)” stood below “held-out TextScore 86.0 → 85.4 %”."""
+    study = few_groups()
+    for held_out, said in ((0.0, "change"), (-0.6, "change"), (0.6, "gain")):
+        monkeypatch.setattr(type(study.validated("text_score")), "_gain", (held_out, 1.0))
+        assert f"Luck may explain the {said} (p = " in debias_alpha._why_not_clear(study, "text_score")
+        assert f"**Luck may explain the {said}.**" in debias_alpha._how_sure(study, "text_score")
 
 
 def test_the_reason_of_no_clear_difference_is_the_first_of_how_sure_is_that(app, monkeypatch):
@@ -2048,6 +2058,24 @@ def test_the_figure_opens_with_the_chosen_metric_and_group_match_and_a_file_has_
     assert "“Curves” draws other metrics" in debias_alpha._drawn(study, "text_score")[2]
     one = AlphaStudy(data[0][:, :1], data[1], np.zeros((30, 1), int), [*map(str, range(30))])
     assert "Curves" not in debias_alpha._drawn(one, "text_score")[2]
+
+
+@pytest.mark.parametrize("phone", [False, True])
+def test_the_signs_of_the_matrices_are_explained_once_and_on_a_phone_below_them(app, monkeypatch, phone):
+    """On a phone their only legend was in a fold: what is underlined was anybody's guess."""
+    monkeypatch.setattr(debias_alpha, "on_phone", lambda: phone)
+    drawn = [e.proto.body for e in app(set=FIRST).get("html")]
+    (key,) = [body for body in drawn if "Outlined, with a dot: the model" in body]
+    assert (
+        "✓: the true pairs. Underlined: each image&#x27;s highest score, on which TextScore depends." in key
+    )
+    assert ("cm-shades" in key) is not phone
+
+
+def test_of_a_tie_in_both_matrices_the_legend_has_no_outline():
+    tied, apart = (SimpleNamespace(matching=matching) for matching in (None, [0, 1]))
+    assert debias_alpha._signs_said([tied, apart]).startswith("Outlined, with a dot")  # alpha may break a tie
+    assert debias_alpha._signs_said([tied, tied]).startswith("No pairs are outlined: the best matchings tie")
 
 
 def test_the_matrices_of_both_alphas_have_the_groups_pictures_beside_their_letters(app):

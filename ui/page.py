@@ -66,7 +66,7 @@ _MATCHING = "pages/2_Matching.py"
 
 def open_page(
     title: str,
-    lead: str = "",
+    lead: str | Callable[[], str] = "",
     pick: bool = True,
     instead: str = "",
     nearest_model: Callable[[str], NearestModel] | None = None,
@@ -79,7 +79,8 @@ def open_page(
 ) -> Selection | None:
     """Open a page: browser title, look, navigation, heading and, with `pick`, the shared selection.
 
-    heading : above the page, where it is not its title.
+    lead : below the heading; asked for where it depends on what the browser went back to. heading : above the page,
+    where it is not its title.
     instead : what the page shows in place of the selection, in one line (an opened run, shipped results); there is no
     sidebar then, so that figures have its room, and None is returned. nearest_model : of a page that cannot use every
     model, as in `ui.selection.pick_selection`. sidebar : whether a page without the shared selection fills the sidebar
@@ -110,8 +111,8 @@ def open_page(
     st.title(heading or title, anchor=False)
     read_history()
     read_old_links()
-    if lead:
-        st.markdown(lead)
+    if said := lead() if callable(lead) else lead:
+        st.markdown(said)
     warn_unknown_parameters()
     if instead:
         st.caption(escape_markdown(instead))
