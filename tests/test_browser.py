@@ -2999,7 +2999,7 @@ OF_THE_OPEN_PAGE = (  # where it is, and its beginning
         "Compare",
         f"/Compare?set=scenes/left-right&group={GROUP}",
         ".st-key-side-cards",
-        "/Compare?set=scenes/left-right",
+        "/Compare?set=scenes/left-right&other=builtin/siglip",
     ),
 )
 

@@ -134,9 +134,12 @@ _SCRIPT = """
     event.preventDefault();
     event.stopPropagation();
     document.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape"}));  // by which the menu closes
-    // A set that the page chose by itself is not in the menu's links, which are of all pages.
-    const set = now.searchParams.get("set");
-    if (set && !start.searchParams.has("set")) start.searchParams.set("set", set);
+    // What the page chose by itself is not in the menu's links, which are of all pages: without it there is no set, and
+    // nothing to compare with.
+    for (const name of ["set", "other"]) {
+      const chosen = now.searchParams.get(name);
+      if (chosen && !start.searchParams.has(name)) start.searchParams.set(name, chosen);
+    }
     if (`${start.searchParams}` !== `${now.searchParams}`) push({}, "", start.href);
     window.dispatchEvent(new PopStateEvent("popstate"));
     show();
