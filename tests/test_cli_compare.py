@@ -429,7 +429,7 @@ def test_files_that_name_no_group_are_said_to_be_paired_by_row_number(numbered):
     assert "for all 2, with images" in said and "that both have" not in said
     found = json.loads(run(a, two, "--json"))
     assert (
-        found["paired"] == "in order"
+        found["paired"] == "by row number"
         and found["metrics"] == json.loads(run(a, two, "--by-order", "--json"))["metrics"]
     )
 

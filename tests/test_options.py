@@ -794,8 +794,9 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "*": refused("--cluster names a tag", "--cluster", "shape"),
         },
         "--common": {"*": differs("--common")},
-        # What it pairs is in tests/test_cli_compare.py: here all have names in common.
-        "--by-order": {"*": refused(DEAD, "--by-order")},
+        # What it pairs is in tests/test_cli_compare.py: here all have names in common, but embeddings, which have none
+        # and are paired by their rows unasked.
+        "--by-order": {"embeddings": differs("--by-order"), "*": refused(DEAD, "--by-order")},
         "--columns": {
             "files": differs("--columns", "image=caption,caption=image"),
             "*": refused(DEAD, "--columns", "image=caption,caption=image"),

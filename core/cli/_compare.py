@@ -91,7 +91,7 @@ def compare(
         refuse_unused("without --tag or --cluster, which name one of its columns", "tags")
     first, second = _both_sides(a, b, benchmark, split, shape, columns, by_order, tags)
     by_row = benchmark is None and _neither_named(first, second)
-    by_order |= by_row
+    is_asked, by_order = by_order, by_order or by_row
     sizes = {"a": len(first.ids), "b": len(second.ids)}
     _warn_of_left_out(first, second)
     first, second = _on_the_same(first, second, tag, cluster, tags is not None)
@@ -108,7 +108,7 @@ def compare(
         return
     if as_json:
         of = {"groups_of": sizes} if common else {}
-        order = {"paired": "in order"} if by_order else {}
+        order = {"paired": "in order" if is_asked else "by row number"} if by_order else {}
         show_json({"a": a, "b": b, **where, **of, **order, **_record(first, second)})
         return
     _print_both((a, b), (first, second), where, (paired, had))
