@@ -1080,10 +1080,10 @@ def test_near_spans_of_alpha_are_said_as_one_round_alpha_and_far_ones_with_two_d
     )
 
 
-def test_a_span_of_alphas_that_are_written_alike_is_one_alpha():
+def test_a_span_of_alphas_that_are_written_alike_is_one_alpha_within_it():
     from core.debiasing.curves import _span_text
 
-    assert (_span_text(0.9991, 0.9994), _span_text(0.2, 0.216)) == ("0.999", "0.200–0.216")
+    assert (_span_text(0.9991, 0.9994), _span_text(0.2, 0.216)) == ("0.9992", "0.200–0.216")
 
 
 def test_a_metric_that_is_highest_at_0_and_elsewhere_is_said_to_be_so_everywhere(app, monkeypatch):
