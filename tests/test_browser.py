@@ -2239,8 +2239,11 @@ def test_on_a_phone_a_group_of_debias_stands_below_its_heading_and_comes_into_si
     button.click()  # at the lower edge of the screen
     page.wait_for_url(re.compile("group="))
     settle(page)
+    page.wait_for_function(
+        "() => { const all = [...document.querySelectorAll('.st-key-alpha-strip img')]"
+        ".map(e => e.getBoundingClientRect()); return all.length === 3 && all.every(e => e.top > 60 && e.bottom < 844); }"
+    )
     pictures = page.evaluate(BOXES, ".st-key-alpha-strip img")
-    assert len(pictures) == 3 and all(box["top"] > 60 and box["bottom"] < 844 for box in pictures)
     assert 60 < button.bounding_box()["y"] < pictures[0]["top"]
 
 
