@@ -2241,7 +2241,8 @@ def test_on_a_phone_a_group_of_debias_stands_below_its_heading_and_comes_into_si
     settle(page)
     page.wait_for_function(
         "() => { const all = [...document.querySelectorAll('.st-key-alpha-strip img')]"
-        ".map(e => e.getBoundingClientRect()); return all.length === 3 && all.every(e => e.top > 60 && e.bottom < 844); }"
+        ".map(e => e.getBoundingClientRect());"
+        " return all.length === 3 && all.every(e => e.top > 60 && e.bottom < 844); }"
     )
     pictures = page.evaluate(BOXES, ".st-key-alpha-strip img")
     assert 60 < button.bounding_box()["y"] < pictures[0]["top"]
