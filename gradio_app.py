@@ -593,30 +593,12 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
         with gr.Accordion("How to cite", open=False):
             gr.Code(CITATIONS["TTM"], show_label=False, language=None, lines=1)
         fields, results = [first, second, one, two, model, second_model], [drawn, verdicts, answer]
-        # An example is scored as soon as it is there; a change takes away the result of what was there before, also
-        # one that is still to come. What is pressed while Gradio works is done afterwards: by itself it drops the
-        # press, and an example's pictures stood beside another one's scores.
+        # What is pressed while Gradio works is done afterwards: by itself it drops the press, and an example's pictures
+        # stood beside another one's scores.
         demo.fns[given.load_input_event["id"]].trigger_mode = "always_last"
-        scored = [
-            event(score_or_say, fields, results, trigger_mode="always_last", api_visibility="private")
-            for event in (button.click, given.load_input_event.then)
-        ]
-        for event in scored:
-            event.then(None, js=_TO_RESULT)
-        watched = gr.Button("Changed", elem_id="changed")
+        _score_when((button.click, given.load_input_event.then), fields, results)
         for script in (_WATCH, _TO_PLACE):
             demo.load(None, js=script, api_visibility="private")
-        others = (field.input for field in fields if field not in (one, two))  # type: ignore[attr-defined]
-        for event in (watched.click, *others):
-            event(
-                _to_score,
-                None,
-                results,
-                queue=False,
-                show_progress="hidden",
-                cancels=scored,
-                api_visibility="private",
-            )
         # Fields of the API alone, and empty: the page's own would give it files of this server as defaults.
         images = [picture(None, f"Image {name}", visible=False) for name in "AB"]
         texts = [gr.Textbox(label=field.label, max_length=LONGEST, visible=False) for field in (one, two)]
@@ -625,6 +607,22 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
         gr.api(list_models, api_name="list_models")
     demo.process_api = with_sentences(demo.process_api, len(asked))  # type: ignore[method-assign]
     return demo
+
+
+def _score_when(events: Iterable[Any], fields: Sequence[Any], results: Sequence[Any]) -> None:
+    """Score what the fields hold on each of these events, such as an example that is there; a change of a field takes
+    away the result of what was there before, also one that is still to come."""
+    scored = [
+        event(score_or_say, fields, results, trigger_mode="always_last", api_visibility="private")
+        for event in events
+    ]
+    for event in scored:
+        event.then(None, js=_TO_RESULT)
+    watched = gr.Button("Changed", elem_id="changed")
+    others = (field.input for field in fields if not isinstance(field, gr.Textbox))  # texts are watched
+    quietly = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+    for event in (watched.click, *others):
+        event(_to_score, None, results, cancels=scored, **quietly)
 
 
 def theme() -> gr.themes.Base:

@@ -294,13 +294,7 @@ def two_ways(selection: ui.Selection) -> None:
         grid = st.grid(2, min_column_width=280, border=True)
     with grid.cell():
         st.markdown(f"**Compare {name} with a second file**  \nScores or embeddings of the same groups.")
-        try:
-            entry = new_upload("other_file")
-        except InputError as error:
-            entry = None
-            ui.show_error(error)
-    if entry is not None:
-        ui.select(other=entry)
+        file_field()
     with grid.cell():
         way_to_a_model(selection)
 
@@ -323,6 +317,17 @@ def way_to_a_model(selection: ui.Selection) -> None:
     ui.page_button(label, THIS_PAGE, state, icon=":material/compare:", type="primary")
 
 
+def file_field() -> None:
+    """A field for a file, which becomes what the selection is compared with; one that cannot be read is said below."""
+    try:
+        entry = new_upload("other_file")
+    except InputError as error:
+        ui.show_error(error)
+        return
+    if entry is not None:
+        ui.select(other=entry)
+
+
 def upload_other(label: str) -> None:
     """A button below which a file can be uploaded; it becomes what the selection is compared with. One that cannot be
     read is said below its field, and what is compared stays."""
@@ -330,13 +335,7 @@ def upload_other(label: str) -> None:
     stored = st.session_state.get("stored_upload")
     with st.popover(label, icon=":material/upload_file:", key=f"another-file-{stored}"):
         st.caption(f"{FORMATS} {SAME_GROUPS}")
-        try:
-            entry = new_upload("other_file")
-        except InputError as error:
-            entry = None
-            ui.show_error(error)
-        if entry is not None:
-            ui.select(other=entry)
+        file_field()
 
 
 def file_ways(selection: ui.Selection) -> None:

@@ -244,9 +244,7 @@ def load_evaluation(
     if scores is not None:
         refuse_unused("with --scores", "model")
         table = read_score_file(scores, columns, command, data)
-        clusters = Clusters.of_names(table.images, table.captions)
-        more = {"tags": table.tags, "clusters": clusters, "ids_given": table.ids_given}
-        found = Evaluation.of(table.scores, table.truth, table.ids, **more)
+        found = _of_table(table)
         if benchmark is not None:
             groups = of_shape(datasets.load(benchmark, split), shape)
             return _by_truth_of(benchmark, groups, found, table.captions, str(scores), common)
@@ -274,6 +272,18 @@ def load_evaluation(
         tags=tags,
         global_scores=global_scores,
         clusters=Clusters.of_groups(groups),
+    )
+
+
+def _of_table(table: ScoreFile) -> Evaluation:
+    """The Evaluation of a file of scores, by its own truth and names."""
+    return Evaluation.of(
+        table.scores,
+        table.truth,
+        table.ids,
+        tags=table.tags,
+        clusters=Clusters.of_names(table.images, table.captions),
+        ids_given=table.ids_given,
     )
 
 

@@ -50,9 +50,7 @@ class Evaluation:
     )
     truth_of: str = ""  # the set that the truth was taken from, where the file gives none
     names: Sequence[str] | None = None  # of the metrics of groups; None: all that the shape has
-    ids_given: bool = (
-        True  # False where a file does not name its groups, whose ids are the numbers of its rows
-    )
+    ids_given: bool = True  # False where a file does not name its groups: the ids are its rows' numbers
 
     def __post_init__(self) -> None:
         self.scores = to_numpy(check_scores(self.scores, list(self.ids)))

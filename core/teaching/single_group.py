@@ -65,8 +65,8 @@ def evaluate_file(name: str, content: bytes, shape: str = "2x2") -> tuple[Evalua
         file = read_embeddings(name, shape, content)
         return Evaluation.of(file.group_scores(), None, global_scores=file.all_pairs()), None
     table = read_scores(name, content)
-    more = {"tags": table.tags, "ids_given": table.ids_given}
-    return Evaluation.of(table.scores, table.truth, table.ids, **more), table
+    found = Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags, ids_given=table.ids_given)
+    return found, table
 
 
 def holds_embeddings(name: str, content: bytes) -> bool:
