@@ -2893,13 +2893,45 @@ def on_its_side(chromium, server):
     context.close()
 
 
-def test_on_a_phone_on_its_side_the_table_of_runs_fades_where_it_goes_on(on_its_side):
+CARD_HEIGHTS = """
+window.heights = [];
+(function look() {
+  const cards = document.querySelector('.st-key-metric-cards');
+  const first = cards && cards.querySelector('[data-testid=stMetric], [data-testid=stSkeleton]');
+  if (first && cards.querySelector('[data-testid=stCaptionContainer]')) heights.push(cards.getBoundingClientRect().height);
+  requestAnimationFrame(look);
+})();
+"""
+
+
+def test_on_a_phone_on_its_side_the_table_of_runs_fades_where_it_goes_on(on_its_side, home, monkeypatch):
     """Its last columns were cut without a sign."""
-    page = on_its_side("/Runs")
-    frame = page.get_by_test_id("stDataFrame").first
-    frame.locator(".dvn-underlay > canvas").first.wait_for()
-    settle(page)
-    assert "rgba(0, 0, 0, 0.12)" in frame.evaluate(EDGE)
+    page = on_its_side("/Runs")  # the app makes its store
+    monkeypatch.setenv("CROSSMATCH_HOME", str(home / "data"))
+    store, config = RunStore(), TTMRun.of("scenes/left-right", "builtin/clip", groups=20).written()
+    name = store.create("ttm", "a run", config).id
+    try:
+        page.reload()
+        frame = page.get_by_test_id("stDataFrame").first
+        frame.locator(".dvn-underlay > canvas").first.wait_for()
+        settle(page)
+        assert "rgba(0, 0, 0, 0.12)" in frame.evaluate(EDGE)
+    finally:
+        store.delete(name)
+
+
+def test_the_cards_of_metrics_keep_their_height_when_their_code_comes(visit, chromium):
+    """On a laptop a card was 19 pixels higher until then, and the whole page rose: a layout shift of 0.22."""
+    server = visit("about:blank").server
+    with chromium.new_context(viewport={"width": 1366, "height": 768}) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.add_init_script(CARD_HEIGHTS)
+        page.goto(f"{server}/Matching")
+        page.locator(".st-key-metric-cards [data-testid=stMetric]").first.wait_for()
+        settle(page)
+        seen = page.evaluate("window.heights")
+    assert seen and max(seen) - min(seen) <= 2, seen
 
 
 def test_in_the_narrowest_header_what_opens_the_selection_does_not_lie_under_the_menu(visit, chromium):
