@@ -552,7 +552,8 @@ def _apart_on_cards(
 
 def _groups_named(frame: pd.DataFrame) -> list[str]:
     """`40 groups` of each row."""
-    return [re.sub(r"^(?:first |all )?(\d+)(?: of \d+)?$", r"\1 groups", name) for name in frame["groups"]]
+    counts = [re.fullmatch(r"(?:first |all )?(\d+)(?: of \d+)?", name) for name in frame["groups"]]
+    return [_with_word(n[1]) if n else name for n, name in zip(counts, frame["groups"], strict=True)]
 
 
 def _seeds_named(frame: pd.DataFrame) -> list[str]:
@@ -632,7 +633,7 @@ def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Seque
         status = "–" if said["status"] == "finished" else said["status"]
         own = _without_words(said.get("settings", ""), name)
         settings = _cut(own, _OWN_LETTERS) or "–"  # what the heading does not have
-        groups = f"{said['groups']} groups" if said["groups"] != "–" else "–"
+        groups = _with_word(said["groups"]) if said["groups"] != "–" else "–"
         began = f"{said['started']:%d %b %H:%M:%S}"  # as what asks before it deletes has it
         parts = ("–" if began in name else began, status, groups, settings)
         # Two lines: the accuracies before, their gains and the time are on the run's own page.
@@ -664,15 +665,18 @@ def tick(name: str) -> None:
 # --- choosing and acting -------------------------------------------------------------------------------------------
 
 
-def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]:
+def choose(
+    frame: pd.DataFrame, sweeps: dict[str, SeedGroup], grouped: Sequence[SeedGroup]
+) -> list[SeedGroup]:
     """The table; a click on a run opens it, a tick chooses it. What is chosen is in the address, so that a comparison
-    can be linked."""
+    can be linked. grouped : all runs with their seeds, by which a tick on a run is one on its seeds where each has a
+    row of its own, and the other way round."""
     ids = list(frame["id"])
-    asked = asked_runs(sweeps)
+    asked = asked_runs({name for sweep in grouped for name in (sweep.id, *(run.id for run in sweep.runs))})
     if (back := came_back_to("runs")) is not None:  # a step back unticks what the step before it ticked
         st.session_state["chosen_runs"] = back.split(",")
         st.session_state.pop("listed_runs", None)  # the table's ticks are set anew
-    chosen = [name for name in st.session_state.get("chosen_runs", asked) if name in ids]
+    chosen = _as_listed(st.session_state.get("chosen_runs", asked), ids, grouped)
     if TABLE not in st.session_state or st.session_state.get("listed_runs") != ids:
         # Rows are known by their place, which a new run changes.
         st.session_state["listed_runs"] = ids
@@ -710,6 +714,23 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
     for row, _ in event["selection"].get("cells", [])[:1]:
         open_page_of(sweeps[ids[row]])
     return [sweeps[name] for name in chosen]
+
+
+def _with_word(groups: str) -> str:
+    """`1 group`, `20 groups`, `first 20 of 300 groups`."""
+    return f"{groups} group" if groups == "1" else f"{groups} groups"
+
+
+def _as_listed(chosen: Sequence[str], ids: Sequence[str], grouped: Sequence[SeedGroup]) -> list[str]:
+    """The rows of these runs, seeds and groups of seeds, each once: a seed's group where it has no row of its own, and
+    the seeds of a group that has none."""
+    rows: dict[str, list[str]] = {}
+    for sweep in grouped:
+        seeds = [run.id for run in sweep.runs]
+        rows[sweep.id] = [sweep.id] if sweep.id in ids else seeds
+        for seed in seeds:
+            rows[seed] = [seed] if seed in ids else [sweep.id]
+    return list(dict.fromkeys(row for name in chosen for row in rows.get(name, []) if row in ids))
 
 
 def with_letters(frame: pd.DataFrame, sweeps: Mapping[str, SeedGroup], ticked: Sequence[str]) -> pd.DataFrame:
@@ -891,6 +912,7 @@ def actions(
     runs = [run for sweep in chosen for run in sweep.runs]
     stoppable = sum(run.status in shared.STOPPABLE for run in runs)
     resumable = sum(run.resumable for run in runs)
+    stopping = any(run.status == "stopping" for run in runs)
     with st.container(horizontal=True, vertical_alignment="center", key="run-actions"):
         if len(chosen) == 1:
             page, state = page_of(chosen[0])
@@ -912,7 +934,7 @@ def actions(
             archives_button(chosen, _export_label(runs), "row")
         if stoppable:
             shared.stop_button(store, runs, f"Stop ({stoppable})")
-        if resumable:
+        if resumable and not stopping:  # else it resumes some of those that were asked to stop
             shared.resume_button(store, runs, f"Resume ({resumable})")
         st.space("small")  # it looked like the one beside it
         with st.container(key="delete-runs", width="content"):
@@ -1743,7 +1765,7 @@ def page() -> None:
         nothing_yet(store)
         return
     st.session_state.setdefault("linked_runs", st.query_params.get("runs", ""))
-    sweeps = listed(sweeps)
+    grouped, sweeps = sweeps, listed(sweeps)
     steps = [[store.steps(run.id) for run in sweep.runs] for sweep in sweeps]
     frame = table(sweeps, steps)
     found = matching(frame)
@@ -1753,7 +1775,7 @@ def page() -> None:
     sweeps, steps = ([each for each, ok in zip(of, found, strict=True) if ok] for of in (sweeps, steps))
     frame = frame[found].reset_index(drop=True)
     cards = st.container(key="newest-runs")
-    chosen = choose(frame, {sweep.id: sweep for sweep in sweeps})
+    chosen = choose(frame, {sweep.id: sweep for sweep in sweeps}, grouped)
     with cards:
         newest_cards(frame, sweeps, [sweep.id for sweep in chosen])
     results = [sweep for sweep in chosen if not is_controls(sweep)]

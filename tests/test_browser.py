@@ -2898,7 +2898,8 @@ window.heights = [];
 (function look() {
   const cards = document.querySelector('.st-key-metric-cards');
   const first = cards && cards.querySelector('[data-testid=stMetric], [data-testid=stSkeleton]');
-  if (first && cards.querySelector('[data-testid=stCaptionContainer]')) heights.push(cards.getBoundingClientRect().height);
+  const ready = first && cards.querySelector('[data-testid=stCaptionContainer]');
+  if (ready) heights.push(cards.getBoundingClientRect().height);
   requestAnimationFrame(look);
 })();
 """

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import os
 import re
 import runpy
 import shlex
@@ -23,6 +24,7 @@ from typer.testing import CliRunner
 
 import ui
 from core.base.errors import InputError
+from core.base.processes import ProcessIdentity
 from core.base.text import _exact_differences, _pct, _signed, _time_left, duration
 from core.cli import app as cli
 from core.cli.runs import _Listed
@@ -68,6 +70,41 @@ def click(test, name):
     cell = (listed(test).index(name), "set")
     test.session_state["runs_table"] = {"selection": {"rows": [], "cells": [cell]}}
     return test.run()
+
+
+def test_the_switch_of_seeds_keeps_what_is_ticked(app, made):  # noqa: F811
+    """It unticked every run, and said of a link to seeds that they are gone."""
+    test = choose(app(RUNS), made.group)
+    fine(test.toggle(key="together").set_value(False).run())
+    assert {*test.session_state["chosen_runs"]} == {*made.seeds}
+    fine(test.toggle(key="together").set_value(True).run())
+    assert test.session_state["chosen_runs"] == [made.group]
+    linked = fine(app(RUNS, runs=",".join(made.seeds)))
+    assert linked.session_state["chosen_runs"] == [made.group] and "not here" not in text(linked)
+
+
+def test_while_a_seed_stops_no_other_is_resumed(app, made):  # noqa: F811
+    """Resume stood beside the seeds that were asked to stop, and started those that had."""
+    store, jobs = RunStore(), seeded(TTMRun.of(SET, MODEL, groups=24), 2, "g-0c0c0c0c")
+    seeds = [store.create("ttm", f"seed {job.seed}", job.written()).id for job in jobs]
+    attempt = store.queue_up(seeds[0])
+    store.queue_up(seeds[1])
+    store.request_stop(seeds[1])
+    try:
+        store.claim(seeds[0], attempt, ProcessIdentity.of(os.getpid()))
+        store.try_start(seeds[0], attempt, 9)
+        with store._database.transaction(write=True) as database:
+            store._set(database, seeds[0], pid=None)  # no signal for this test
+        assert [store.request_stop(seeds[0]).status, store.get(seeds[1]).status] == ["stopping", "stopped"]
+        test = choose(app(RUNS), "g-0c0c0c0c")
+        assert not [b.label for b in test.button if b.label.startswith("Resume")]
+        store.conclude(seeds[0], attempt, "stopped")
+        assert [b.label for b in choose(app(RUNS), "g-0c0c0c0c").button if b.label.startswith("Resume")] == [
+            "Resume (2)"
+        ]
+    finally:
+        for name in seeds:
+            store.delete(name)
 
 
 def test_the_newest_runs_are_cards_too(app, made):  # noqa: F811

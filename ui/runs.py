@@ -297,7 +297,10 @@ def controls(store: VisitorStore, runs: Sequence[Run]) -> None:
         if any(run.status in STOPPABLE for run in mine):
             with stopping:
                 stop_button(store, mine)
-        if any(run.resumable for run in mine):
+        still_stops = any(run.status == "stopping" for run in mine)
+        if (
+            any(run.resumable for run in mine) and not still_stops
+        ):  # else it resumes some of those that shall stop
             resume_button(store, mine, type="primary")
     before = runs_before(store, runs)
     progress(runs, before=before)

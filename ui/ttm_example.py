@@ -176,7 +176,9 @@ def _measured_lines(values: np.ndarray, before: Estimate) -> list[str]:
     deviation = f" ± {_pct(ends.std(ddof=1))}" if len(ends) > 1 else ""
     one_more = _next_gain(gains, float(values[:, 0].mean()))
     more = (
-        () if one_more is None else (f"A further run would likely change it by {_signed_range(*one_more)}.",)
+        ()
+        if one_more is None
+        else (f"Another run from the start likely gains {_signed_range(*one_more)} points.",)
     )
     return [
         f"**{verdict}**",
