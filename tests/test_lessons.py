@@ -449,8 +449,7 @@ def test_the_first_lesson_says_that_its_table_has_the_scores_before_the_sliders(
     """The table kept 6.29 and 4.90 beside a matrix of 11.29 and 9.90."""
     test = predict(app(PAGE, lesson="matrix", add_image="5.0"))
     assert "The scores before the sliders add to them" in text(test) and "11.29" in html(test)
-    table = next(each.value for each in test.dataframe)
-    assert table.loc["image A"].tolist() == [6.291, 4.903]
+    assert [field.value for field in score_fields(test)][:2] == ["6.291", "4.903"]
 
 
 def test_the_lesson_on_alpha_has_scores_beside_the_pictures_and_not_below_them(app):
@@ -473,37 +472,52 @@ def test_the_address_of_the_first_lesson_has_its_sliders(app):
     assert test.select_slider(key="add_caption").value == -0.7
 
 
-def test_the_address_of_the_first_lesson_has_the_scores_that_were_typed(app, monkeypatch):
-    """The sliders beside the table were there, and the table was not."""
+def score_fields(test):
+    """The four fields of the first lesson, row by row."""
+    return [field for field in test.text_input if field.label.startswith("Image ")]
+
+
+def test_the_address_of_the_first_lesson_has_the_scores_that_were_typed(app):
+    """The sliders beside the fields were there, and the scores were not."""
     from ui.lessons import matrix
 
     start = matrix.example()[1]
     test = predict(app(PAGE, lesson="matrix"))
     assert "lesson_scores" not in address(test)
-
-    def typed(frame, **more):
-        return frame.assign(**{"caption 2": [9.5, 9.7]})
-
-    with monkeypatch.context() as patch:
-        patch.setattr("streamlit.data_editor", typed)
-        test = fine(test.run())
+    score_fields(test)[1].set_value("9.5")
+    score_fields(test)[3].set_value("9.7")
+    fine(test.run())
     said = f"{start[0, 0]:.10g}_9.5_{start[1, 0]:.10g}_9.7"
     assert address(test)["lesson_scores"] == said
     again = app(PAGE, **address(test))
-    table = next(d.value for d in again.dataframe if "caption 2" in d.value.columns)
-    assert table.to_numpy().tolist() == [[start[0, 0], 9.5], [start[1, 0], 9.7]]
+    shown = [f"{start[0, 0]:.3f}", "9.500", f"{start[1, 0]:.3f}", "9.700"]
+    assert [field.value for field in score_fields(again)] == shown
     assert address(again)["lesson_scores"] == said and "9.50" in html(again)
     # What was typed could not be undone.
     fine(button(again, "The model's scores again").click().run())
-    table = next(d.value for d in again.dataframe if "caption 2" in d.value.columns)
-    assert table.to_numpy().tolist() == start.tolist() and "lesson_scores" not in address(again)
+    assert [field.value for field in score_fields(again)] == [f"{score:.3f}" for score in start.flat]
+    assert "lesson_scores" not in address(again)
     assert not [each for each in again.button if each.label == "The model's scores again"]
 
 
-def test_the_first_lesson_says_what_its_table_takes(app):
-    """“7,5” became 75, and a number out of range was another one, without a word."""
-    said = text(predict(app(PAGE, lesson="matrix")))
-    assert "It takes a number from −100 to 100, with a decimal point, not a comma." in said
+@pytest.mark.parametrize(("typed", "score"), [("7,5", 7.5), (" −7.5 ", -7.5), ("-7.5", -7.5), ("100", 100)])
+def test_the_fields_of_the_first_lesson_take_a_comma_and_a_minus(app, typed, score):
+    """“7,5” became 75."""
+    test = predict(app(PAGE, lesson="matrix"))
+    score_fields(test)[0].set_value(typed)
+    fine(test.run())
+    assert address(test)["lesson_scores"].startswith(f"{score:.10g}_")
+
+
+@pytest.mark.parametrize("typed", ["", "abc", "1.000,5", "101", "nan"])
+def test_a_field_of_the_first_lesson_without_a_number_is_named(app, typed):
+    test = predict(app(PAGE, lesson="matrix"))
+    before = score_fields(test)[0].value
+    score_fields(test)[0].set_value(typed)
+    test.run()
+    (said,) = (error.value.replace("\\", "") for error in test.error)
+    assert f"Image A, caption 1: {typed!r} is no number from −100 to 100, so {before} still counts" in said
+    assert "lesson_scores" not in address(test) and len(score_fields(test)) == 4
 
 
 @pytest.mark.parametrize("asked", ["abc", "1_2_3", "1_2_3_nan", "1_2_3_101", "1_2_3_4_5"])
@@ -512,7 +526,7 @@ def test_scores_of_the_address_that_are_none_are_said(app, asked):
     (said,) = [w.value.replace("\\", "") for w in test.warning if "address" in w.value]
     assert (
         said
-        == f"The table takes four numbers from −100 to 100; the address has '{asked}', which is not used."
+        == f"The fields take four numbers from −100 to 100; the address has '{asked}', which is not used."
     )
     assert "6.291 + 9.698 = 15.989" in text(test) and "lesson_scores" not in address(test)
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
-from core.base.errors import InputError
 from core.base.text import _pct
 from core.figures import OUTCOME_SYMBOLS, group_html
 from core.figures.text import escape_markdown
@@ -26,6 +24,8 @@ SHOWN = (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE, GROUP_MATCH)
 DISAGREE = [f"{METRICS[GROUP_MATCH].label} right", f"{METRICS[GROUP_SCORE].label} wrong"]
 TYPED = "lesson_scores"  # in the address: the four cells of the table, row by row, `9.1_8_7.5_6`
 _TABLE = "matrix_table"  # how often it was begun anew
+_FIELD = "lesson-score"  # begins the key of a field
+_LAST = "matrix_last"  # the scores that counted last
 _MOST = 100  # of a cell
 DIGITS = 3  # of the model's scores: those that Groups shows this group with, so that both come to one margin
 BOTH, NEITHER = "GroupMatch says yes, GroupScore says no", "no metric will say so"
@@ -115,24 +115,19 @@ def outcome(evaluation: Evaluation) -> str:
     return BOTH if kinds[GROUP_MATCH] == "right" else NEITHER
 
 
-def matrix_frame(scores: np.ndarray) -> pd.DataFrame:
-    return pd.DataFrame(scores, index=["image A", "image B"], columns=["caption 1", "caption 2"])
-
-
 def change_the_scores(group: Group, scores: np.ndarray) -> None:
     """The interactive figure: scores that the student changes, the matching and the verdicts that follow."""
     st.subheader("Change the scores", anchor=False)
     st.markdown(
         "GroupScore compares single cells, so an image that scores high with every caption makes it fail. "
         "GroupMatch compares whole matchings: both pairs of one against both pairs of the other. Move a slider, or "
-        "type into the table, and watch the matching and the verdicts."
+        "type other scores, and watch the matching and the verdicts."
     )
     left, right = st.columns([2, 3], gap="large")  # what is moved beside what it changes
     with left:
         st.caption(
-            "The scores before the sliders add to them: the model's, until you type others. A pencil marks the columns "
-            f"that you can type into: press a cell twice. It takes a number from −{_MOST} to {_MOST}, with a decimal "
-            "point, not a comma."
+            "The scores before the sliders add to them: the model's, until you type others, from "
+            f"−{_MOST} to {_MOST}."
         )
         values = edited(scores)
         if (values != scores).any():
@@ -164,22 +159,29 @@ def added(label: str, key: str) -> float:
 
 
 def edited(scores: np.ndarray) -> np.ndarray:
-    """The scores (2, 2) as the student has typed them; the address keeps them."""
-    key = f"lesson-table-{st.session_state.get(_TABLE, 0)}"
-    if key not in st.session_state:  # else what was typed is counted from where the table began
-        st.session_state["matrix_start"] = typed_before(scores)
-    frame = matrix_frame(st.session_state["matrix_start"])
-    number = st.column_config.NumberColumn(
-        format=f"%.{DIGITS}f", required=True, min_value=-_MOST, max_value=_MOST
-    )
-    names = st.column_config.Column(
-        "score of", disabled=True
-    )  # else it is a column without a name, with a pencil
-    config = {"_index": names, **dict.fromkeys(frame.columns, number)}
-    table = st.data_editor(frame, column_config=config, key=key)
-    values = table.to_numpy(dtype=np.float64).copy()
-    if not np.isfinite(values).all():
-        raise InputError("Every cell of the matrix needs a number; fill the empty one.")
+    """The scores (2, 2) as the student has typed them, with a decimal point or comma; the address keeps them."""
+    count = st.session_state.get(_TABLE, 0)
+    keys = [[f"{_FIELD}-{count}-{i}-{j}" for j in range(2)] for i in range(2)]
+    if keys[0][0] not in st.session_state:
+        start = typed_before(scores)
+        for row, written in zip(keys, start, strict=True):
+            for key, value in zip(row, written, strict=True):
+                st.session_state[key] = true_minus(f"{value:.{DIGITS}f}")
+    cells = [[f"Image {group_html.image_name(i)}, caption {j + 1}" for j in range(2)] for i in range(2)]
+    with st.container(key="lesson-fields", gap="small"):
+        texts = []
+        for names, row in zip(cells, keys, strict=True):
+            with st.container(horizontal=True, gap="small"):
+                texts.append([st.text_input(name, key=key) for name, key in zip(names, row, strict=True)])
+    values = np.array([[_number(text) for text in row] for row in texts])
+    before = st.session_state.get(_LAST, scores)
+    for i, j in np.argwhere(np.isnan(values)).tolist():
+        st.error(
+            f"{cells[i][j]}: {escape_markdown(repr(texts[i][j][:40]))} is no number from −{_MOST} to {_MOST}, so "
+            f"{true_minus(f'{before[i, j]:.{DIGITS}f}')} still counts; type one such as 7.5."
+        )
+        values[i, j] = before[i, j]
+    st.session_state[_LAST] = values.copy()
     if (values == scores).all():
         st.query_params.pop(TYPED, None)
     elif st.query_params.get(TYPED) != (said := "_".join(f"{value:.10g}" for value in values.flat)):
@@ -187,9 +189,19 @@ def edited(scores: np.ndarray) -> np.ndarray:
     return values
 
 
+def _number(text: str) -> float:
+    """What a field says; NaN where that is no number within the bounds."""
+    try:
+        value = float(text.strip().replace("−", "-").replace(",", "."))
+    except ValueError:
+        return np.nan
+    return value if abs(value) <= _MOST else np.nan
+
+
 def _forget_typed() -> None:
-    """A new table, for a browser keeps in the former one what was typed (from a callback)."""
+    """New fields, which begin with the model's scores (from a callback)."""
     st.session_state[_TABLE] = st.session_state.get(_TABLE, 0) + 1
+    st.session_state.pop(_LAST, None)
     st.query_params.pop(TYPED, None)
 
 
@@ -204,6 +216,6 @@ def typed_before(scores: np.ndarray) -> np.ndarray:
         values = np.array([np.nan])
     if len(values) == 4 and (np.abs(values) <= _MOST).all():  # NaN is not
         return values.reshape(2, 2)
-    line = f"The table takes four numbers from −{_MOST} to {_MOST}; the address has {asked[:40]!r}, which is not used."
+    line = f"The fields take four numbers from −{_MOST} to {_MOST}; the address has {asked[:40]!r}, which is not used."
     st.warning(escape_markdown(line), icon=":material/link_off:")
     return scores
