@@ -125,6 +125,30 @@ def test_the_numbers_of_the_highest_point_stand_beside_the_line_at_its_alpha(pea
     assert star.textposition == f"middle {side}" and star.x[1] == peak
 
 
+def test_the_star_says_what_is_tuned_and_what_may_be_quoted():
+    """The sentence above the figure had 46.2 %, and the star 49.7 % alone."""
+    edges, values = np.array([0.0, 0.2, 0.3, 1.0]), np.array([42.0, 50.0, 40.0])
+    bands = {"text_score": (values - 6, values + 6)}
+    best = np.array([[0.2, 0.3]])
+    found = alpha._AlphaData(
+        {"text_score": edges},
+        {"text_score": values},
+        bands,
+        {"text_score": 4.0},
+        "text_score",
+        best,
+        (0.25, 50.0),
+        46.2,
+    )
+    (star,) = [trace for trace in alpha.alpha_figure(found).data if trace.mode == "markers+text"]
+    assert star.text[1] == "50.0 % tuned<br>46.2 % held out"
+    bottom, top = alpha._percent_range(found)
+    line = alpha._LETTERS * (top - bottom) / (380 - alpha._AROUND)
+    assert np.abs(np.subtract.outer(alpha._peak_heights(found, star.y[1], line), values)).min() > line / 2
+    bare = alpha.alpha_figure(found._replace(held=None)).data
+    assert [trace.text[1] for trace in bare if trace.mode == "markers+text"] == ["50.0 % (tuned)"]
+
+
 @pytest.mark.parametrize(
     ("first", "rest", "chance_at"),
     [(25.0, 40.0, 25.0), (40.0, 26.0, 25.0), (22.0, 28.0, 25.0), (60.0, 50.0, 3.7)],

@@ -377,7 +377,8 @@ def _curve_data(study: AlphaStudy, metric: str) -> figures._AlphaData:
     def made() -> figures._AlphaData:
         curves = {name: study.curve(name) for name in _apart(study, metric)}
         levels = {name: study._chance(name) for name in curves}
-        return figures.alpha_data(curves, len(study.scores), levels, metric)
+        held = study.validated(metric).summary["values"][0] if len(study.scores) > 1 else None
+        return figures.alpha_data(curves, len(study.scores), levels, metric)._replace(held=held)
 
     return cached_on(study, f"curves of {metric}", made)
 

@@ -47,6 +47,7 @@ class _AlphaData(NamedTuple):
 
     bands : 95 % interval on each piece, (e - 1,) twice. best : where `shaded` is highest, (r, 2), each low and high.
     peak : 0 where that is among these, else the middle of the widest, and the percentage there.
+    held : `shaded` on groups that did not choose alpha, percent; None where nobody knows it.
     """
 
     x: dict[str, np.ndarray]
@@ -56,6 +57,7 @@ class _AlphaData(NamedTuple):
     shaded: str
     best: np.ndarray
     peak: tuple[float, float]
+    held: float | None = None
 
 
 def alpha_data(
@@ -147,7 +149,8 @@ def _chance_is_on_axis(data: _AlphaData) -> bool:
 
 
 def _mark_peak(figure: go.Figure, data: _AlphaData, height: int) -> None:
-    """A point on the curve where the shaded metric is highest, with its numbers where no curve runs through them."""
+    """A point on the curve where the shaded metric is highest, with its numbers where no curve runs through them: its
+    value, tuned on these groups, and below it the one to quote, of groups that did not choose alpha."""
     if not _has_star(data):
         return
     alpha, value = data.peak
@@ -164,7 +167,7 @@ def _mark_peak(figure: go.Figure, data: _AlphaData, height: int) -> None:
             "symbol": "star",
             "line": {"color": "white", "width": 1},
         },
-        text=["", f"{_pct(value)} % (tuned)"],
+        text=["", "<br>".join(_peak_lines(data))],
         textposition=f"middle {side}",
         name=f"{entry.label}: highest",
         hoverinfo="skip",
@@ -217,7 +220,8 @@ def _chance_place(
     for y in np.stack([level + steps, level - steps], axis=1).ravel():
         for anchor, (x, first, last) in ends.items():
             here = [_values_within(data, name, x + first, x + last) for name in data.y]
-            here += [np.array([peak[2]])] * (_has_star(data) and peak[0] < x + last and peak[1] > x + first)
+            is_beside = _has_star(data) and peak[0] < x + last and peak[1] > x + first
+            here += [_peak_heights(data, peak[2], line)] * is_beside
             far = np.abs(np.concatenate(here) - y).min(initial=np.inf) > 0.9 * line
             if far and floor <= y <= top - 0.5 * line:
                 return x, float(y), anchor
@@ -232,6 +236,18 @@ def _peak_numbers(data: _AlphaData, height: int) -> tuple[float, float, float]:
     return alpha + low * _LABEL, alpha + high * _LABEL, _free_height(data, side, height)
 
 
+def _peak_heights(data: _AlphaData, middle: float, line: float) -> np.ndarray:
+    """The percentages at which the lines of the peak's numbers stand. line : the height of one, percent."""
+    count = len(_peak_lines(data))
+    return middle + line * (np.arange(count) - (count - 1) / 2)
+
+
+def _peak_lines(data: _AlphaData) -> list[str]:
+    """The numbers of the peak, a line each."""
+    held = [] if data.held is None else [f"{_pct(data.held)} % held out"]
+    return [f"{_pct(data.peak[1])} % " + ("tuned" if held else "(tuned)"), *held]
+
+
 def _peak_side(data: _AlphaData) -> str:
     """On which side of the peak its numbers stand: beside it, since a page's line at alpha opens on it."""
     return "right" if data.peak[0] <= 0.5 else "left"
@@ -241,12 +257,14 @@ def _free_height(data: _AlphaData, side: str, height: int) -> float:
     """Where the numbers of the peak stand, percent: the height nearest to its mark, above it before below it, at which
     no curve crosses them; where there is none, right above."""
     (alpha, value), (bottom, top) = data.peak, _percent_range(data)
-    line = _LETTERS * (top - bottom) / (height - _AROUND)  # a line of text in percent
+    # its lines of text in percent
+    line = len(_peak_lines(data)) * _LETTERS * (top - bottom) / (height - _AROUND)
     low, high = _AROUND_PEAK[side]
     first, last = alpha + low * _LABEL, alpha + high * _LABEL
     crossed = np.concatenate([_values_within(data, name, first, last) for name in data.y])
     steps = np.arange(1.1, 8, 0.25) * line
-    for place in np.concatenate([value + steps[:8], value - steps, value + steps[8:]]):
+    near = 8 // len(_peak_lines(data))  # steps
+    for place in np.concatenate([value + steps[:near], value - steps, value + steps[near:]]):
         clear = np.abs(crossed - place).min(initial=np.inf) > 0.75 * line
         if clear and bottom + line < place < top - 0.5 * line:
             return float(place)
