@@ -341,6 +341,9 @@ def image_name(i: int) -> str:
     return ascii_uppercase[i % 26] + (str(i // 26) if i > 25 else "")
 
 
-def _pairs_said(captions: Sequence[int]) -> str:
-    """`A–2, B–1`: images in letters and their captions counted from 1, as pages name them."""
-    return ", ".join(f"{image_name(i)}–{j + 1}" for i, j in enumerate(captions))
+def _pairs_said(captions: Sequence[int], images: int | None = None) -> str:
+    """`A–2, B–1`: images in letters and their captions counted from 1, as pages name them.
+
+    images : how many the group has; one may have several captions, `A–1, A–2`. None: each has one.
+    """
+    return ", ".join(f"{image_name(0 if images == 1 else i)}–{j + 1}" for i, j in enumerate(captions))

@@ -268,9 +268,8 @@ def export_groups(selection: ui.Selection, evaluation: Evaluation, place: DeltaG
         bars = {"metrics": lambda: metrics_figure(evaluation)}
         name = f"groups-{selection_name(selection)}"
         table = partial(groups_table, selection.model, evaluation)
-        ui.export_section(
-            name, table, bars, note=bars_note(evaluation.outcomes, evaluation.metrics), **exports
-        )
+        note = bars_note(evaluation.outcomes, evaluation.metrics)
+        ui.export_section(name, table, bars, table_label="Groups (CSV)", note=note, **exports)
 
 
 def card(model: str, evaluation: Evaluation, group: Group, index: int) -> None:
@@ -593,7 +592,7 @@ def pair_details(group: Group, data: GroupData, i: int, j: int) -> None:
     column = 1 + int((data.scores[:, j] > score).sum())
     chosen, true = data.matching is not None and data.matching[i] == j, (i, j) in data.truth_pairs
     pair = (
-        f"**Image {group_html.image_name(i)} with caption {j + 1}: {score:.{data.digits}f}**, rank {row} of {k} for "
+        f"**Image {group_html.image_name(i)} with caption {j + 1}: {score:z.{data.digits}f}**, rank {row} of {k} for "
         f"this image, rank {column} of {m} for this caption. "
         f"{'In' if chosen else 'Not in'} the model's matching; {'' if true else 'not '}a true pair."
     )

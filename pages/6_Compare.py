@@ -408,11 +408,12 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     shares = [METRICS[name].label for name in compared if METRICS[name].share]
     of = f"Percent of groups; {shares[0]}: of images." if shares else "Percent of groups."
     counted_so = paired._counted_said(compared, "that one")
+    alone = " The intervals are uncorrected." if len(table) > 1 else ""
     only = f" “Only”: groups, {counted_so}." if counted_so else ""
     st.caption(
         escape_markdown(
             f"{of} Difference: {second} − {first} in percentage points, with its 95 % interval"
-            f"{'' if hanging is None else f' by {hanging.by}'}.{only}"
+            f"{'' if hanging is None else f' by {hanging.by}'}.{alone}{only}"
             f"{'' if hanging is None else f' {interval_to_quote(hanging.by)}'} {off_by_rounding((a, b), compared)}"
         )
     )
@@ -696,7 +697,7 @@ def others_apart(found: Mapping[str, Comparison], first: str, second: str) -> st
         of.setdefault(ahead(each), []).append(METRICS[name].label)
     of.pop("", None)
     told = [f"{escape_markdown(side)} is ahead in {_and(labels)}" for side, labels in of.items()]
-    return f"  \n{ui.unbroken('; '.join(told))}." if told else ""
+    return f"  \nCorrected for several tests, {ui.unbroken('; '.join(told))}." if told else ""
 
 
 def alone_right(match: Comparison, first: str, second: str) -> str:
@@ -941,7 +942,10 @@ def page(selection: ui.Selection) -> None:
         st.caption(escape_markdown(found.line))
     more_on_the_test(a, b, sides, table)
     name = f"compare-{pair_name([found.selection.model, other])}"
-    ui.export_section(name, partial(printed, found, other), {"metrics": figure}, **exports(found, other))
+    given = exports(found, other)
+    ui.export_section(
+        name, partial(printed, found, other), {"metrics": figure}, table_label="Metrics (CSV)", **given
+    )
     ui.cite(groups)
 
 

@@ -39,7 +39,7 @@ from ui.export import MARGIN_NOTE, groups_table, measured_name, metrics_table
 from ui.formatting import accuracy_cards, against_chance, anchor, of_groups
 from ui.misplaced import WAY_IMAGES, WAY_SCORES
 from ui.page import ask_beside, error_text
-from ui.selection import selected_set
+from ui.selection import forget_set, selected_set
 from ui.uploads import (
     BESIDE,
     FORMATS,
@@ -142,6 +142,8 @@ def images() -> None:
         import_workbench.open_upload(upload)
     elif folder.strip():
         bring_folder(folder.strip())
+    else:
+        import_workbench.forget_origin()
     workbench()
 
 
@@ -159,7 +161,7 @@ def bring_folder(folder: str) -> None:
     if not place.is_absolute():
         raise InputError("Give the absolute path of the folder.")
     now = import_workbench.import_session()
-    if now is None or now.origin != str(place):
+    if (now is None or now.origin != str(place)) and not import_workbench.is_added(str(place)):
         import_workbench.clear()
         import_workbench.open_source(str(place), place)
 
@@ -312,7 +314,7 @@ def scores() -> None:
             {"set": together[0], "other": together[1], "tag": [], "group": None}, icon=":material/compare:",
         )  # fmt: skip
     selected_elsewhere(entry)
-    file_section(entry, shape)
+    file_section(entry, shape, before=newest_failed and not new)
     heading = st.empty()
     if left_out and not newest_failed and ways_on(left_out):
         heading.subheader(NOT_STORED, anchor=anchor(NOT_STORED))
@@ -485,11 +487,13 @@ def second_opinion(entry: str, evaluation: Evaluation) -> None:
         st.info("\n".join(f"- {escape_markdown(sentence)}" for sentence in found), icon=":material/rule:")
 
 
-def file_section(entry: str, shape: str) -> None:
-    """A stored file: its result, the pages that use it, what belongs to it. shape : of the groups of embeddings."""
+def file_section(entry: str, shape: str, before: bool = False) -> None:
+    """A stored file: its result, the pages that use it, what belongs to it. shape : of the groups of embeddings.
+    before : whether the file that came last was refused, so that this result is of another one."""
     evaluation, name = upload_evaluation(entry, shape), entry.removeprefix(PREFIX)
     size = f"{counted(len(evaluation.scores), 'group')} of {'×'.join(map(str, evaluation.shape))}"
-    st.subheader(escape_markdown(f"{name}: {size}"), anchor=False)
+    heading = f"Stored before: {name}, {size}" if before else f"{name}: {size}"
+    st.subheader(escape_markdown(heading), anchor=False)
     st.markdown(against_chance(evaluation.metrics))
     accuracy_cards(evaluation.metrics)
     if said := upload_read_as(entry):
@@ -513,12 +517,13 @@ def file_section(entry: str, shape: str) -> None:
             partial(groups_table, entry, evaluation),
             {"margins": figure},
             title=f"{name}: {size}",
+            table_label="Groups (CSV)",
             note=MARGIN_NOTE,
             latex=lambda: latex_table([(name, evaluation.metrics)]),
             metrics=lambda: metrics_table(name, evaluation),
             state=view_state(entry, shape),
         )
-        st.button(f"Remove {name}", on_click=remove_file, args=(entry,), icon=":material/delete:")
+        ask_to_remove(entry)
 
 
 def view_state(entry: str, shape: str) -> dict[str, str]:
@@ -541,7 +546,7 @@ def links(entry: str) -> None:
         "Compare with another file": ("pages/6_Compare.py", ":material/compare:"),
     }
     if PRIOR in fit_beside(entry):
-        pages["Remove a language prior"] = ("pages/3_Debias.py", ":material/balance:")
+        pages["Debias: subtract a language prior"] = ("pages/3_Debias.py", ":material/balance:")
     if stored_upload(entry).shape and not public_mode.is_public():
         pages["Adapt at test time"] = ("pages/4_Test-Time_Matching.py", ":material/trending_up:")
     with st.container(horizontal=True):
@@ -557,7 +562,7 @@ def links(entry: str) -> None:
         return
     st.caption(
         "To see its scores with images and captions, or beside a model's, select the benchmark that it was made on, "
-        "and this file as the model."
+        "and this file as the model, in the sidebar of [Groups](Groups) or [Compare](Compare)."
     )
 
 
@@ -614,10 +619,22 @@ def hand_tags_on_button(entry: str) -> None:
     )
 
 
+def ask_to_remove(entry: str) -> None:
+    """A button that asks first. Its key is the file's: the next file's, which then stands there, is closed."""
+    name = escape_markdown(entry.removeprefix(PREFIX))
+    with st.popover("Remove", icon=":material/delete:", key=f"ask-remove-{entry}"):
+        st.markdown("This deletes the file and what was added to it. Runs on it are kept.")
+        st.button(
+            f"Remove {name}", key=f"remove-{entry}", on_click=remove_file, args=(entry,), type="primary"
+        )
+
+
 def remove_file(entry: str) -> None:
-    upload_store().remove(entry.removeprefix(PREFIX))
-    st.session_state.pop("set", None)
-    st.session_state.get("selected", {}).pop("set", None)
+    """Delete a file, which no page has selected any more (a callback)."""
+    name = entry.removeprefix(PREFIX)
+    upload_store().remove(name)
+    forget_set(entry)
+    st.toast(escape_markdown(f"{name} removed"), icon=":material/check:")
 
 
 # --- models and scorers ----------------------------------------------------------------------------------------------
@@ -691,7 +708,18 @@ def kept() -> None:
         st.caption("None yet.")
     for name in own:
         with st.container(horizontal=True, vertical_alignment="center", border=True):
-            st.markdown(f"**{escape_markdown(f'mine/{name}')}** · {doctor.human_bytes(user_sets.size(name))}")
+            facts = user_sets._facts(name)
+            of = [
+                f"{counted(n, 'group')} of {shape.replace('x', '×')}"
+                for shape, n in facts.get("shapes", {}).items()
+            ]
+            said = " · ".join(filter(None, [", ".join(of), doctor.human_bytes(user_sets.size(name))]))
+            st.markdown(f"**{escape_markdown(f'mine/{name}')}** · {said}")
+            ui.page_button(
+                "Open", "pages/1_Groups.py",
+                {"set": user_sets._benchmarks(name, facts)[0], "split": "test", "tag": [], "group": None},
+                icon=":material/grid_view:", key=f"open-mine/{name}",
+            )  # fmt: skip
             with st.popover("Remove", icon=":material/delete:"):
                 st.markdown("This deletes its images and groups. Runs on it are kept.")
                 st.button(
@@ -717,10 +745,17 @@ def kept() -> None:
     with st.container(border=True, gap="xxsmall"):
         for finding in doctor.diagnose():
             st.markdown(
-                f"{icons[finding.state]} **{escape_markdown(finding.topic)}**: {escape_markdown(finding.text)}"
+                f"{icons[finding.state]} **{escape_markdown(finding.topic)}**: {_with_code(finding.text)}"
             )
             if finding.do:
-                st.caption(escape_markdown(finding.do.replace("`", "")))
+                st.caption(_with_code(finding.do))
+
+
+def _with_code(text: str) -> str:
+    """Words between backticks as code, and all else as it is."""
+    return "".join(
+        part if i % 2 else escape_markdown(part) for i, part in enumerate(re.split(r"(`[^`\n]+`)", text))
+    )
 
 
 def stored_files() -> None:
@@ -738,15 +773,7 @@ def stored_files() -> None:
             st.markdown(f"**{escape_markdown(name)}** · {escape_markdown(said)}")
             if st.button("Open", key=f"open-{entry}", icon=":material/insert_chart:"):
                 ui.select(way=WAY_SCORES, set=entry, shape=upload.shape, tag=[])
-            with st.popover("Remove", icon=":material/delete:"):
-                st.markdown("This deletes the file and what was added to it. Runs on it are kept.")
-                st.button(
-                    f"Remove {name}",
-                    key=f"remove-{entry}",
-                    on_click=remove_file,
-                    args=(entry,),
-                    type="primary",
-                )
+            ask_to_remove(entry)
 
 
 def what_is_stored(entry: str) -> tuple[str, str]:
@@ -802,7 +829,9 @@ else:
     asked = read_view("way", list(WAYS))
     ui.warn_unknown("way", [asked.unknown], WAYS)
     with st.container(key="ways"):
-        way = view_field("way", list(WAYS), "What do you want to add?")
+        way = view_field(
+            "way", list(WAYS), "What do you want to do?", on_change=import_workbench.forget_added
+        )
     st.session_state[LAST_WAY] = way
     with ui.show_errors():
         WAYS[way]()

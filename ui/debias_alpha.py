@@ -1001,7 +1001,7 @@ def _matrix(group: Group, data: GroupData, alpha: float, names: Sequence[str]) -
         for name in names
     )
     # Both matrices have the same digits: with as much room for every cell, its signs included, their columns line up.
-    widest = max(len(f"{score:.{data.digits}f}") for score in data.scores.ravel()) + 4
+    widest = max(len(f"{score:z.{data.digits}f}") for score in data.scores.ravel()) + 4
     wide = " cm-is-wide" * (len(group.captions) > 3)  # its verdicts stand below it
     return f'<div class="cm-at-alpha{wide}" style="--cell: {widest}ch">{table}<ul>{verdicts}</ul></div>'
 
@@ -1046,7 +1046,7 @@ def _leads(data: GroupData) -> list[str]:
     for i, j in data.truth_pairs:
         rival = int(others[i].argmax())
         how, sign = _ORDERS[int(np.sign(data.scores[i, j] - others[i, rival]))]
-        own, other = (f"{score:.{data.digits}f}" for score in (data.scores[i, j], others[i, rival]))
+        own, other = (f"{score:z.{data.digits}f}" for score in (data.scores[i, j], others[i, rival]))
         found.append(f"{how} caption {rival + 1}, {own} {sign} {other}")
     return found
 

@@ -63,10 +63,10 @@ def group_table(evaluation: Evaluation, indices: np.ndarray, groups: GroupSet) -
     digits = _digits(evaluation)
     wrong = np.array([evaluation.outcomes[GROUP_MATCH].kind(int(i)) == "wrong" for i in indices], bool)
     written = bool(wrong.any() or (table[list(_TOTALS)] < 0).any(axis=None)) and table.size <= _MOST_WRITTEN
-    shown = table.style.format(dict.fromkeys(_TOTALS, lambda value: true_minus(f"{value:.{digits}f}")))
+    shown = table.style.format(dict.fromkeys(_TOTALS, lambda value: true_minus(f"{value:z.{digits}f}")))
     # The number below it stays: the column sorts by it.
     marked = pd.IndexSlice[table.index[wrong], ["margin"]]
-    shown = shown.format(lambda value: f"{SYMBOLS['wrong']} {value:.{digits}f}", subset=marked)
+    shown = shown.format(lambda value: f"{SYMBOLS['wrong']} {value:z.{digits}f}", subset=marked)
     wide_table(
         shown if written else table,
         column_config=_columns(evaluation, table, None if written else f"%.{digits}f")

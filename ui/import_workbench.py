@@ -31,6 +31,7 @@ from ui import audit
 from ui.cached import cached_on
 from ui.images import image_tags
 from ui.loaders import load_groups
+from ui.metric_cards import table_or_mistakes
 from ui.selection import benchmarks, page_button
 
 NONE = "(none)"
@@ -67,6 +68,7 @@ def clear() -> None:
 def open_source(origin: str, what: Path | Table, place: Path | None = None, name: str = "") -> None:
     """Put something else on the workbench: a folder or file, or a table that is open. name : of an upload."""
     clear()
+    forget_origin()
     if isinstance(what, Table):
         st.session_state["bench"] = ImportSession(origin, None, what, place)
         return
@@ -95,7 +97,7 @@ def choose_table(now: ImportSession) -> Table | None:
 def open_upload(upload: Any) -> None:
     """An uploaded zip or table; nothing is read twice."""
     origin = f"{upload.file_id}/{upload.name}"
-    if (now := import_session()) is not None and now.origin == origin:
+    if is_added(origin) or ((now := import_session()) is not None and now.origin == origin):
         return
     path = save_upload(upload.name, upload)
     try:
@@ -217,13 +219,21 @@ def show_result(staged: Staged) -> None:
 
 
 def show_problems(staged: Staged) -> None:
-    table = pd.DataFrame(staged.problem_rows())
-    st.dataframe(table, hide_index=True, height=min(38 + 35 * len(table), 320), key="problems")
+    rows = staged.problem_rows()
+    table = pd.DataFrame(rows)
+    with table_or_mistakes("problems", [_place_and_rest(row) for row in rows]):
+        st.dataframe(table, hide_index=True, height=min(38 + 35 * len(table), 320), key="problems")
     with st.container(horizontal=True, vertical_alignment="center"):
         data = lambda: _result_csv(table)  # noqa: E731
         st.download_button("Problems (CSV)", data, "problems.csv", "text/csv", on_click="ignore")
         if staged.total > len(table):
             st.caption(f"The first {len(table)} of {staged.total}.")
+
+
+def _place_and_rest(row: dict[str, str]) -> tuple[str, list[tuple[str, str]]]:
+    """A problem as a phone's card: `Row 3, image_1`, and what is said of it."""
+    where = ", ".join(filter(None, (row["row"] and f"Row {row['row']}", row["column"])))
+    return where or "The file", [*row.items()][2:]
 
 
 def show_preview(staged: Staged) -> None:
@@ -256,11 +266,30 @@ def name_form(now: ImportSession) -> None:
         sent = st.form_submit_button("Add it to the benchmarks", type="primary", icon=":material/add:")
     if sent:
         added = staged.add_benchmark(name, agreed, title=title, licence=licence, citation=citation)
+        st.session_state[_ADDED_FROM] = now.origin
         clear()
         clear_caches()
         st.session_state["added"] = added
         st.session_state["added_repeats"] = (staged.repeated, staged.groups)
         st.rerun()
+
+
+_ADDED_FROM = "added_from"  # of the session: what the last set came from, which its field still shows
+
+
+def is_added(origin: str) -> bool:
+    """Whether what a field shows has just become a set: it is not opened once more by itself."""
+    return st.session_state.get(_ADDED_FROM) == origin
+
+
+def forget_origin() -> None:
+    """Its field is empty: what is brought next is opened, the same once more, too."""
+    st.session_state.pop(_ADDED_FROM, None)
+
+
+def forget_added() -> None:
+    """Another tab says no more what was added on the one before (a callback)."""
+    st.session_state.pop("added", None)
 
 
 def show_added() -> None:

@@ -25,10 +25,26 @@ def table_or_cards(key: str, cards: Mapping[str, Sequence[tuple[str, str]]]) -> 
         yield
     main = GROUP_MATCH_LABEL if GROUP_MATCH_LABEL in cards else next(iter(cards), "")
     others = [_card(name, rows) for name, rows in cards.items() if name != main]
-    head = f"<summary>The other {counted(len(others), 'metric')}</summary>"
+    _cards_html([_card(main, cards[main])] if main else [], others, "metric")
+
+
+@contextmanager
+def table_or_mistakes(key: str, mistakes: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> Iterator[None]:
+    """As `table_or_cards`, of a table of mistakes: a card for each, the first few open. mistakes : where each is, and
+    what is said of it by name."""
+    with st.container(key=f"metric-table-{key}"):
+        yield
+    cards = [_card(*each) for each in mistakes]
+    _cards_html(cards[:_OPEN], cards[_OPEN:], "mistake")
+
+
+_OPEN = 5  # mistakes that stand open on a phone
+
+
+def _cards_html(shown: Sequence[str], others: Sequence[str], what: str) -> None:
+    head = f"<summary>The other {counted(len(others), what)}</summary>"
     fold = f'<details class="cm-fold">{head}{"".join(others)}</details>' if others else ""
-    shown = _card(main, cards[main]) if main else ""
-    st.html(f'<div class="cm-metric-cards">{shown}{fold}</div>')
+    st.html(f'<div class="cm-metric-cards">{"".join(shown)}{fold}</div>')
 
 
 def _card(metric: str, rows: Sequence[tuple[str, str]]) -> str:

@@ -278,9 +278,14 @@ def _offer_built_in_model(error: str) -> None:
 
 def ask_beside(entry: str, what: str) -> None:
     """The field for tags or a prior beside a file, what it takes, and the page again with what was brought. A mistake
-    in it is said at once below the field."""
+    in it is said at once below the field, and the page goes on."""
     field = st.container()
     form_beside(entry, what)
-    with field, show_errors():
-        if put_beside(entry, what):
-            st.rerun()
+    with field:
+        try:
+            is_new = put_beside(entry, what)
+        except InputError as error:
+            show_error(error)
+            return
+    if is_new:
+        st.rerun()

@@ -128,7 +128,7 @@ def ranked_html(
         )
         note = f"{told}<div>{words}</div>" if revealed else '<span class="cm-mark">?</span>'
         if revealed is None:
-            note = unjudged[place] if unjudged else f"score {row.score:.2f}".replace("-", "−")
+            note = unjudged[place] if unjudged else f"score {row.score:z.2f}".replace("-", "−")
         alt = (f"{name}, {said}" if revealed else name) + _objects(image)
         cells.append(
             f'<figure class="cm-ranked">{enlargeable_image(image, alt, 320)}'

@@ -268,6 +268,17 @@ def selected_set() -> str:
     return str(st.session_state.get("selected", {}).get("set") or _default("set"))
 
 
+def forget_set(entry: str) -> None:
+    """Of a file that has been removed (from a callback): neither a field nor the address has it any more. The address
+    alone would select it once more for the other pages (`put_off_selection`)."""
+    for place in (st.session_state, st.session_state.get("selected", {})):
+        if place.get("set") == entry:
+            place.pop("set")
+    if st.query_params.get("set") == entry:
+        _unbind(["set"])
+        st.query_params.pop("set", None)
+
+
 def selected_model() -> str:
     """The model that the field in the sidebar shows, before it is drawn, too."""
     state = st.session_state

@@ -34,8 +34,8 @@ PREFIX = "upload/"  # of an entry of the selection: `upload/scores.csv`
 FILES = ["npz", "npy", "csv", "jsonl", "parquet", "json"]
 FILE_LABEL, EMBEDDINGS_LABEL = "File of scores or embeddings", "File of embeddings"
 FORMATS = (
-    "Scores: CSV or Parquet `group,image,caption,score`, optional `match`; NPZ `scores` (groups, images, captions), "
-    "or that array alone as NPY; "
+    "Scores: CSV or Parquet `group,image,caption,score`, optional `match` (1: true pair, 0: not); "
+    "NPZ `scores` (groups, images, captions), or that array alone as NPY; "
     "JSON lines with `c0_i0`, `c1_i0`, …, or a sample log of lm-eval or lmms-eval; MTEB's predictions (JSON). "
     "Embeddings: NPZ with `img` and `cap` (or `image_embeddings` and `text_embeddings`, `images` and `captions`), "
     "rows in group order. A zip with one such file is read, too."

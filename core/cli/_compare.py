@@ -137,6 +137,7 @@ def _both_sides(
         )
         for side, is_embedded in zip((a, b), embedded, strict=True)
     )
+    _check_shapes((a, b), first, second)
     if tags is not None:  # by the names that A itself gives its groups, as the page has them
         first.tags = tags_beside(first.tags, _tags_without_captions(tags, first.ids))
     if by_order:
@@ -247,6 +248,16 @@ def _check_as_many(a: Evaluation, b: Evaluation) -> None:
             f"Neither file names its groups, and A has {len(a.ids)}, B {len(b.ids)}: name the groups in both, or add "
             f"--by-order where the first {fewer} of both are the same groups in the same order."
         )
+
+
+def _check_shapes(names: tuple[str, str], a: Evaluation, b: Evaluation) -> None:
+    """Raises InputError for groups of two shapes, before anything is said of which groups are left out."""
+    if a.shape != b.shape:
+        one, other = (
+            f"{name} has groups of {'x'.join(map(str, side.shape))}"
+            for name, side in zip(names, (a, b), strict=True)
+        )
+        raise InputError(f"{one} and {other}, so that they cannot be paired; give two files of one shape.")
 
 
 def _sizes_of(side: Evaluation) -> tuple[int, ...]:

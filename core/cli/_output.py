@@ -82,16 +82,23 @@ def format_metrics(record: dict[str, Any]) -> str:
     from core.metrics.statistics import Estimate  # scipy
 
     lines = [f"{'metric':<18}{'value':>8}{'95 % interval':>18}{'chance':>9}{'ties':>6}"]
-    names = Metric.same(record["metrics"])
+    names, dominated = (
+        Metric.same(record["metrics"]),
+        dict[str, None](),
+    )  # the latter said once, below the lines
     for name in names:
         e = record["metrics"][name]
         interval = f"[{_pct(e['low'], 2)}, {_pct(e['high'], 2)}]"
         ties = tie_count(e["ties"])
-        known = Estimate.of_record(e)._by_cluster(2, "[{}, {}]")
+        estimate = Estimate.of_record(e)
+        why = estimate.clustered.dominated if estimate.clustered is not None else ""
+        known = estimate._by_cluster(2, "[{}, {}]").removesuffix(why)
+        dominated |= {why: None} if why else {}
         by_cluster = f"  {known}" if known else ""
         lines.append(
             f"{name:<18}{_pct(e['value'], 2):>8}{interval:>18}{_pct(e['chance'], 2):>9}{ties:>6}{by_cluster}"
         )
+    lines += [f"{why.strip(' ()')}." for why in dominated]
     lines += [_left_out(name, what) for name, what in record.get("left_out", {}).items() if what]
     return "\n".join([*lines, *_other_names(names)])
 

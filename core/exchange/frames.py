@@ -38,7 +38,8 @@ _CURVES = (
 
 
 def matchings_frame(evaluation: Evaluation) -> pd.DataFrame:
-    """One row per group: id, tags, each metric's outcome and tie, induced matching (`A–2, B–1`), margin."""
+    """One row per group: id, tags, each metric's outcome and tie, induced matching (`A–2, B–1`), the true one,
+    margin."""
     return evaluation.table()
 
 

@@ -84,7 +84,7 @@ def matrix_cells(data: GroupData, dark: bool = False) -> list[list[_Cell]]:
         level = 1 - level if dark else level
         ink, edge = "#ffffff" if level > _DARK else "#05040f", MARK_COLOUR if matched else "transparent"
         true = (i, j) in data.truth_pairs
-        text = f"{score:.{digits}f}".replace("-", "−")
+        text = f"{score:z.{digits}f}".replace("-", "−")
         return _Cell(image_name(i), str(j + 1), text, matched, true, score_colour(level), ink, edge)
 
     return [[cell(i, j, score) for j, score in enumerate(row)] for i, row in enumerate(data.scores.tolist())]

@@ -80,8 +80,8 @@ def _word(token: str, seeing: float, blind: float) -> str:
     depth = 0.10 + 0.35 * min(abs(gain) / _FULL_COLOUR_NATS, 1.0)
     style = f"{_WORD};background:rgba({red},{green},{blue},{depth:.2f});border-bottom:3px solid {OUTCOME_COLOURS[kind]}"
     text = escape(token.strip()) or "␣"
-    title = f"log P {seeing:.2f} with the image, {blind:.2f} without: {effect}"
-    change, both = f"{sign} {gain:+.2f}", f"{seeing:.2f} | {blind:.2f}"
+    title = f"log P {seeing:z.2f} with the image, {blind:z.2f} without: {effect}"
+    change, both = f"{sign} {gain:+.2f}", f"{seeing:z.2f} | {blind:z.2f}"
     return (
         f'<li style="{style}" title="{_minus(title)}"><b>{text}</b><span style="{_NUMBER}">{_minus(change)}</span>'
         f'<span style="{_NUMBER};opacity:.8">{_minus(both)}</span></li>'

@@ -286,9 +286,10 @@ class Evaluation:
 
     def table(self) -> pd.DataFrame:
         """One row per group: id, tags, each metric's outcome (1, 0 or a share), whether a tie made it less
-        (`NAME_tied`), induced matching, margin, and whether two matchings tie (`matching_tied`); yes is 1 and no is 0.
+        (`NAME_tied`), induced matching, the true one, margin, and whether two matchings tie (`matching_tied`); yes is
+        1 and no is 0.
 
-        The matching gives every image its caption, such as `A–2, B–1`; it is empty where two matchings tie.
+        A matching gives every image its caption, such as `A–2, B–1`; the induced one is empty where two matchings tie.
         """
         matching = [_pairs_said(row) if row[0] >= 0 else "" for row in self.matches.matching.tolist()]
         table = pd.DataFrame({"id": list(self.ids)})
@@ -298,8 +299,11 @@ class Evaluation:
             table[name] = outcome.value.astype(float if metrics.METRICS[name].share else int)
         # One column for all read as that of every metric: a tie in TextScore alone looked like a miss.
         ties = {f"{name}_tied": outcome.tied.astype(int) for name, outcome in self.outcomes.items()}
+        true = [_pairs_said(row, self.shape[0]) for row in self.truth.tolist()]
         margin, tied = self.matches.margin, self.matches.tied
-        return table.assign(**ties, matching=matching, margin=margin, matching_tied=tied.astype(int))
+        return table.assign(
+            **ties, matching=matching, true_matching=true, margin=margin, matching_tied=tied.astype(int)
+        )
 
     def record(self, by: str | None = None) -> dict[str, Any]:
         """A JSON-safe summary: n_groups, shape, truth, metrics in percent, and slices where there are tags."""

@@ -289,7 +289,8 @@ def _check_part(entry: _MetricDescription, name: str, kind: str) -> None:
 
 
 def _number(value: float, digits: int) -> str:
-    return f"{value:.{digits}f}".replace("-", "−")
+    """With so many decimals and a minus sign; 0 has none, as the `z` says."""
+    return f"{value:z.{digits}f}".replace("-", "−")
 
 
 def _compared(left: float, right: float, digits: int) -> str:

@@ -78,8 +78,8 @@ class Clusters:
 
     @property
     def dominated(self) -> str:
-        """As of an interval: that one cluster holds so many groups that little can be told; or nothing."""
-        return _dominated(self.largest_percent)
+        """As of an interval: that so many groups are of one cluster that little can be told; or nothing."""
+        return _dominated(self.largest_percent, self.by)
 
     @classmethod
     def of_groups(cls, groups: GroupSet) -> Clusters | None:
@@ -209,14 +209,14 @@ class _Clustered(NamedTuple):
 
     @property
     def dominated(self) -> str:
-        """` (one cluster holds 57 % of the groups, so that little can be told)`; empty where none does."""
-        return _dominated(self.largest)
+        """` (57 % of the groups share one image, so that little can be told)`; empty where so many do not."""
+        return _dominated(self.largest, self.by)
 
 
-def _dominated(largest: float | None) -> str:
+def _dominated(largest: float | None, by: str) -> str:
     if largest is None or largest <= _TELLING:
         return ""
-    return f" (one cluster holds {largest:.0f} % of the groups, so that little can be told)"
+    return f" ({largest:.0f} % of the groups share one {by}, so that little can be told)"
 
 
 class Estimate(NamedTuple):
