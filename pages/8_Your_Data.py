@@ -280,6 +280,7 @@ def scores() -> None:
         refused(wrong)
     if new:
         st.session_state["stored_together"] = new[:2]
+        st.session_state[REFUSED_WITH] = {file.file_id for file, _ in wrong}
         ui.select(set=new[0], shape=stored_upload(new[0]).shape, tag=[])
     if not entries:
         what_files_hold()
@@ -314,7 +315,10 @@ def scores() -> None:
             {"set": together[0], "other": together[1], "tag": [], "group": None}, icon=":material/compare:",
         )  # fmt: skip
     selected_elsewhere(entry)
-    file_section(entry, shape, before=newest_failed and not new)
+    came_with = st.session_state.get(REFUSED_WITH, set())
+    file_section(
+        entry, shape, before=any(each in left_out and each[0].file_id not in came_with for each in wrong)
+    )
     heading = st.empty()
     if left_out and not newest_failed and ways_on(left_out):
         heading.subheader(NOT_STORED, anchor=anchor(NOT_STORED))
@@ -405,6 +409,9 @@ def more_refused(lines: list[str]) -> None:
 
 
 NOT_STORED = "Files that are not stored"
+REFUSED_WITH = (
+    "refused_with"  # in the session: files that were refused when those in view were stored, by their ids
+)
 
 
 def came_together() -> None:

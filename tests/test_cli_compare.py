@@ -26,6 +26,19 @@ def run(*arguments):
     return found.stdout
 
 
+def test_files_of_two_shapes_are_refused_in_one_sentence_before_anything_else(tmp_path, capfd):
+    """It counted the groups that are left out, printed two tables, and said then that the two cannot be paired."""
+    a, b = tmp_path / "a.npz", tmp_path / "b.npz"
+    write_scores(a, np.zeros((4, 2, 2)), ids=["p", "q", "r", "s"])
+    write_scores(b, np.zeros((2, 3, 3)), ids=["p", "q"])
+    with pytest.raises(InputError) as caught:
+        run(a, b)
+    assert str(caught.value) == (
+        f"{a} has groups of 2x2 and {b} of 3x3, so that they cannot be paired; give two files of one shape."
+    )
+    assert capfd.readouterr() == ("", "")
+
+
 def score_file(path, scores, ids):
     """Scores (n, 2, 2) as one long table."""
     rows = [

@@ -280,6 +280,12 @@ def test_several_true_captions_of_one_image_are_drawn_as_before():
 
 
 def test_the_cells_of_a_matrix_are_the_same_for_whoever_draws_them():
+    tiny = [
+        cell.score
+        for row in group_html.matrix_cells(view([[0.001, -0.001], [-0.0, -3.0]], TRUTH)._replace(decimals=2))
+        for cell in row
+    ]
+    assert tiny == ["0.00", "0.00", "0.00", "−3.00"]  # “0.00 | −0.00” stood in one row
     (first, second), _ = group_html.matrix_cells(view(SCORES[::-1], TRUTH))  # 1.5, 4 over 1, 3
     assert (first.signs, second.signs) == ("✓", "●") and first.edge != second.edge
     assert first.description == "image A, caption 1: 1.50, a true pair"

@@ -612,6 +612,12 @@ def test_the_file_of_groups_has_whole_verdicts_every_digit_its_model_and_the_ver
     # Verdicts were 0 and 1, ties True and False; “0 1” was counted from 0, and the page says A–1, B–2.
     assert table["matching_tied"].tolist() == [0, 0, 1] and table["matching_tied"].dtype == int
     assert table["matching"].tolist() == ["A–1, B–2", "A–2, B–1", ""] and "matched" not in table
+    # The same matching is right in one group and wrong in the next, whose true one is another.
+    assert list(table).index("true_matching") == list(table).index("matching") + 1
+    turned = _groups_file(Evaluation.of(scores, np.array([[0, 1], [0, 1], [1, 0]]), list("abc")), "mine")
+    assert turned["true_matching"].tolist() == ["A–1, B–2", "A–1, B–2", "A–2, B–1"]
+    several = _groups_file(Evaluation.of(np.array([[[1.0, 0.5, 0.2]]]), np.array([[0, 2]]), ["a"]), "mine")
+    assert several["true_matching"].tolist() == ["A–1, A–3"]
     assert table["tag model"].tolist() == ["old", "new", "old"] and {*table["model"]} == {"mine"}
     assert list(table)[-1] == "crossmatch_version" and {*table["crossmatch_version"]} == {
         version("crossmatch")

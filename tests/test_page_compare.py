@@ -1290,11 +1290,13 @@ def test_where_groupmatch_tells_nothing_the_headline_names_the_metrics_that_do()
     sure = Comparison(-35.0, -50.0, -18.0, 2, 16, 0.001, p_holm=0.004)
     found = {"image_score": sure, "group_score": unsure, "group_match": unsure}
     said = others_apart(found, "a.csv", "b.csv").replace("\\", "")
-    assert said == "  \na.csv is ahead in ImageScore."
+    assert said == "  \nCorrected for several tests, a.csv is ahead in ImageScore."
     found |= {"text_score": sure}
     ahead = Comparison(35.0, 18.0, 50.0, 16, 2, 0.001, p_holm=0.004)
     several = others_apart({**found, "group_score": ahead}, "a.csv", "b.csv").replace("\\", "")
-    assert several == "  \na.csv is ahead in ImageScore and TextScore; b.csv is ahead in GroupScore."
+    assert several.removeprefix("  \nCorrected for several tests, ") == (
+        "a.csv is ahead in ImageScore and TextScore; b.csv is ahead in GroupScore."
+    )
     assert others_apart({**found, "group_match": sure}, "a.csv", "b.csv") == ""
     assert others_apart({"group_match": unsure, "group_score": unsure}, "a", "b") == ""
 

@@ -68,6 +68,9 @@ def test_a_folder_becomes_a_benchmark_on_every_page(app, tmp_path, monkeypatch):
     name.set_value("kitchen")
     fine(next(b for b in test.button if b.label == "Add it to the benchmarks").click().run())
     assert "mine/kitchen" in text(test).replace("\\", "")
+    # The form offered to check what had just been added, and other tabs said still that it was.
+    assert "Check everything" not in [each.label for each in test.button]
+    assert "Added mine/kitchen" in text(test)
     (line,) = [e.label for e in test.expander if e.label.startswith("Audit of")]
     monkeypatch.setattr(Audit, "of", lambda *_, **__: pytest.fail("audited again"))
     fine(test.run())
@@ -75,6 +78,16 @@ def test_a_folder_becomes_a_benchmark_on_every_page(app, tmp_path, monkeypatch):
     assert datasets.load("mine/kitchen").ids == ["a"]
     there = app("pages/1_Groups.py", set="mine/kitchen")
     assert "1 of 1 groups" in text(there)
+    fine(test.segmented_control(key="way").set_value("Stored data").run())
+    assert "Added mine/kitchen" not in text(test)
+
+
+def test_every_mistake_of_a_manifest_has_a_card_of_its_own_for_phones(app, tmp_path):
+    """A phone's table ended after “there is no image 'nope.pn”: what to do and the effect were off the screen."""
+    rows = [(f"b{i}", *BAD[1:]) for i in range(7)]
+    shown = html(checked(app, brought(tmp_path / "set", GOOD, *rows)))
+    assert shown.count("<dt>what to do</dt>") == shown.count("<dt>effect</dt><dd>left out</dd>") == 7
+    assert "<b>Row 3, image_1</b>" in shown and "The other 2 mistakes" in shown
 
 
 def test_groups_that_are_there_twice_are_said_again_once_the_set_is_added_with_the_way_to_its_audit(
@@ -201,6 +214,11 @@ def test_sets_and_cache_are_shown_and_cleared(app, tmp_path):
     fine(next(b for b in test.button if b.label == "Clear").click().run())
     assert ScoreCache().size().scores == 0
     assert "**0** scores" in text(test)
+    assert "**mine/kitchen** · 1 group of 2×2 · " in text(test).replace("\\", "")
+    assert not [each.value for each in test.caption if "`" in each.value and "\\`" in each.value]
+    opened = app(PAGE, way="Stored data")
+    fine(next(b for b in opened.button if b.key == "open-mine/kitchen").click().run())
+    assert opened.session_state["set"] == "mine/kitchen"
     fine(next(b for b in test.button if b.label == "Remove mine/kitchen").click().run())
     assert user_sets.sets() == []
     for topic in ("device", "memory", "score cache", "missing data"):
@@ -226,6 +244,7 @@ def test_uploaded_files_are_among_the_stored_data_with_what_lies_beside_them_to_
     assert "**s.csv** · scores, 40 groups of 2×2 · " in said and " · tags: topics.csv" in said
     assert "**e.npz** · embeddings, 3 groups of 2×2 · " in said
     fine(next(b for b in test.button if b.key == "remove-upload/e.npz").click().run())
+    assert [each.value.replace("\\", "") for each in test.toast] == ["e.npz removed"]
     assert [each.name for each in store.list()] == ["s.csv"] and "e.npz" not in text(test)
     fine(next(b for b in test.button if b.key == "open-upload/s.csv").click().run())
     assert [each.value.replace("\\", "") for each in test.subheader] == ["s.csv: 40 groups of 2×2"]
@@ -545,12 +564,12 @@ def test_embeddings_are_offered_no_language_prior(app):
     np.savez(data, img=rows, cap=rows)
     test = fine(uploaded(app, "e.npz", data.getvalue()))
     labels = [each.label for each in test.button]
-    assert "Adapt at test time" in labels and "Remove a language prior" not in labels
+    assert "Adapt at test time" in labels and "Debias: subtract a language prior" not in labels
     assert "Add tags" in [each.label for each in test.expander]
     assert not any("prior" in u.label for u in test.get("file_uploader"))
     logarithms = b"group,image,caption,score\na,0,0,-1\na,0,1,-2\na,1,0,-2\na,1,1,-1\n"
     scores = fine(uploaded(app, "s.csv", logarithms))
-    assert "Remove a language prior" in [each.label for each in scores.button]
+    assert "Debias: subtract a language prior" in [each.label for each in scores.button]
 
 
 def _csv(n: int, share: float) -> bytes:
@@ -636,7 +655,8 @@ def test_a_file_with_a_byte_order_mark_is_read_and_an_empty_one_is_a_sentence_ab
     assert "bom.csv: 3 groups of 2×2" in test.subheader[0].value.replace("\\", "")
     test = uploaded(app, "empty.csv", b"")
     assert test.error[0].value.replace("\\", "") == "**Not stored**: empty.csv is empty; choose another file."
-    assert "bom.csv: 3 groups of 2×2" in test.subheader[0].value.replace("\\", "")
+    # Below the red box the result of the file before looked like that of the file which was refused.
+    assert test.subheader[0].value.replace("\\", "") == "Stored before: bom.csv, 3 groups of 2×2"
 
 
 def test_a_command_in_an_error_is_quoted_and_its_place_is_said_once(app):
@@ -1063,6 +1083,33 @@ def test_where_the_other_pages_have_another_set_it_is_named_and_one_button_selec
     assert "The other pages show scenes/attribute-swap." in text(test).replace("\\", "")
     fine(button(test, r"Select a\.csv there").click().run())
     assert "other pages" not in text(test) and test.session_state["selected"]["set"] == "upload/a.csv"
+
+
+def test_a_removed_file_is_no_longer_what_the_other_pages_show(app):
+    """The file was gone, and until the next action “The other pages show s.npz”, as the address still had it."""
+    for name in ("a.csv", "b.csv"):
+        test = fine(uploaded(app, name, _csv(3, 1.0)))
+    assert test.session_state["set"] == "upload/b.csv"
+    assert [each.key for each in test.button if "Remove" in each.label] == ["remove-upload/b.csv"]
+    fine(next(b for b in test.button if b.key == "remove-upload/b.csv").click().run())
+    assert [each.name for each in UploadStore().list()] == ["a.csv"]
+    assert [each.value.replace("\\", "") for each in test.toast] == ["b.csv removed"]
+    said = text(test).replace("\\", "")
+    assert "The other pages show scenes/attribute-swap." in said and "show b.csv" not in said
+
+
+def test_a_wrong_table_of_tags_is_refused_and_the_page_goes_on(app):
+    """Chart, Export, Remove and “File formats” were gone until the file was taken out of its field."""
+    fine(uploaded(app, "a.csv", _csv(3, 1.0)))
+    test = app(PAGE, way="Scores or embeddings", set="upload/a.csv")
+    (field,) = [each for each in test.get("file_uploader") if each.label == "Tags"]
+    test = field.upload("tags.csv", b"group,topic\n0,x\n", "text/csv").run()
+    assert not test.exception
+    (fold,) = [each for each in test.expander if each.label == "Add tags"]
+    assert [each.value.startswith("tags") for each in fold.error] == [True]
+    assert "#### Margins of right and wrong matchings" in text(test)
+    assert "File formats and examples" in [each.label for each in test.expander]
+    assert "remove-upload/a.csv" in [each.key for each in test.button]
 
 
 def test_embeddings_and_a_prior_among_images_are_told_where_they_belong(app):

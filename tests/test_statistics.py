@@ -11,6 +11,7 @@ import scipy
 from benchmarks.results import binomials
 from core.base.errors import InputError
 from core.base.text import _change_in_points, _pct, _signed, _signed_end
+from core.cli._output import format_metrics
 from core.groups import BytesImage, Group, GroupSet
 from core.metrics.statistics import (
     Clusters,
@@ -174,12 +175,18 @@ def test_intervals_by_cluster_cover_where_few_clusters_hold_most_groups_or_most_
 def test_a_cluster_that_holds_much_of_the_groups_is_named_beside_the_interval():
     right, labels = answers(40, 100), np.r_[np.zeros(57, int), np.arange(1, 44)]
     found = estimate(right, 50.0, clusters=clusters(labels))
-    said = " (one cluster holds 57 % of the groups, so that little can be told)"
+    said = " (57 % of the groups share one image, so that little can be told)"
     assert found.interval.endswith(said) and found.clustered.dominated == said
     assert Estimate.of_record(found.record()).interval == found.interval
     older = {k: v for k, v in found.record()["clustered"].items() if k != "largest"}  # written before
     assert Estimate.of_record(found.record() | {"clustered": older}).clustered.dominated == ""
     assert compare(right, ~right, clusters(labels)).clustered.dominated == said
+    other = estimate(~right, 50.0, clusters=clusters(labels))
+    record = {"metrics": {"text_score": found.record(), "group_match": other.record()}}
+    printed = format_metrics(record)  # each line of the table ended with it
+    assert printed.count("so that little can be told") == 1
+    assert printed.splitlines()[3] == "57 % of the groups share one image, so that little can be told."
+    assert all(line.endswith("]") for line in printed.splitlines()[1:3])
     assert estimate(right, 50.0, clusters=clusters(np.arange(100) // 2)).clustered.dominated == ""
 
 

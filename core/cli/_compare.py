@@ -253,11 +253,11 @@ def _check_as_many(a: Evaluation, b: Evaluation) -> None:
 def _check_shapes(names: tuple[str, str], a: Evaluation, b: Evaluation) -> None:
     """Raises InputError for groups of two shapes, before anything is said of which groups are left out."""
     if a.shape != b.shape:
-        one, other = (
-            f"{name} has groups of {'x'.join(map(str, side.shape))}"
-            for name, side in zip(names, (a, b), strict=True)
+        one, other = ("x".join(map(str, side.shape)) for side in (a, b))
+        raise InputError(
+            f"{names[0]} has groups of {one} and {names[1]} of {other}, so that they cannot be paired; give two files "
+            "of one shape."
         )
-        raise InputError(f"{one} and {other}, so that they cannot be paired; give two files of one shape.")
 
 
 def _sizes_of(side: Evaluation) -> tuple[int, ...]:

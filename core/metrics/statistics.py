@@ -577,7 +577,7 @@ class _ClusteredComparison(NamedTuple):
     @property
     def dominated(self) -> str:
         """As of one accuracy's interval."""
-        return _dominated(self.largest)
+        return _dominated(self.largest, self.by)
 
 
 class Comparison(NamedTuple):
