@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import tempfile
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -637,9 +638,10 @@ def ask_to_remove(entry: str) -> None:
 
 
 def remove_file(entry: str) -> None:
-    """Delete a file, which no page has selected any more (a callback)."""
+    """Delete a file, which no page has selected any more (a callback, which a double click calls twice)."""
     name = entry.removeprefix(PREFIX)
-    upload_store().remove(name)
+    with suppress(InputError):
+        upload_store().remove(name)
     forget_set(entry)
     st.toast(escape_markdown(f"{name} removed"), icon=":material/check:")
 

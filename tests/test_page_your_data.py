@@ -1098,6 +1098,15 @@ def test_a_removed_file_is_no_longer_what_the_other_pages_show(app):
     assert "The other pages show scenes/attribute-swap." in said and "show b.csv" not in said
 
 
+def test_a_file_that_the_first_of_two_clicks_has_removed_is_no_error_for_the_second(app):
+    """The second click left a page with nothing but “The file is not stored here”."""
+    fine(uploaded(app, "a.csv", _csv(3, 1.0)))
+    test = fine(uploaded(app, "b.csv", _csv(3, 1.0)))
+    UploadStore().remove("b.csv")
+    fine(next(b for b in test.button if b.key == "remove-upload/b.csv").click().run())
+    assert "a.csv: 3 groups" in text(test).replace("\\", "")
+
+
 def test_a_wrong_table_of_tags_is_refused_and_the_page_goes_on(app):
     """Chart, Export, Remove and “File formats” were gone until the file was taken out of its field."""
     fine(uploaded(app, "a.csv", _csv(3, 1.0)))
