@@ -74,6 +74,7 @@ from core.datasets.paper_results import CITATIONS
 from core.figures import group_html
 from core.groups import Group, ImageRef
 from core.metrics.evaluation import Evaluation
+from core.metrics.group_metrics import GroupData, _margin_decimals
 from core.metrics.groups import GROUP_MATCH, METRICS, headline_metrics, yes_or_no
 from core.scorers.vocabulary import _never_read_note, vocabulary_note
 from core.scoring.load import lazy_scorer, load_scorer, scorer_names
@@ -385,7 +386,7 @@ def score(
 def _drawn(group: Group, evaluation: Evaluation, model: str) -> tuple[str, str, dict[str, Any]]:
     before = "".join(map(_remark, _remarks_on_all(group, [model]))) + _vocabulary_remark(group, model)
     drawn = f'{before}<div class="cm-drawn">{_matching(group, evaluation)}{_scores(evaluation)}</div>'
-    verdicts = group_html.verdicts_html(evaluation.group(0), _metric_names(evaluation))
+    verdicts = group_html.verdicts_html(_shown(evaluation), _metric_names(evaluation))
     return drawn, verdicts + _chance(evaluation), record(evaluation)
 
 
@@ -396,13 +397,19 @@ def _drawn_beside(group: Group, found: Mapping[str, Evaluation]) -> tuple[str, s
         said = MODEL_WORDS.get(model, KIND_WORDS.get(kinds[model], kinds[model]))
         head = f'<div><h2>{escape(model)}</h2><p class="cm-kind">{escape(said)}</p></div>'
         remarks = f"<div>{_vocabulary_remark(group, model)}</div>"
-        verdicts = group_html.verdicts_html(evaluation.group(0), _metric_names(evaluation))
+        verdicts = group_html.verdicts_html(_shown(evaluation), _metric_names(evaluation))
         parts = (head, remarks, _matching(group, evaluation), _scores(evaluation), verdicts)
         sides.append(f'<section aria-label="{escape(model)}">{"".join(parts)}</section>')
     first = next(iter(found.values()))
     before = "".join(map(_remark, _remarks_on_all(group, found)))
     answer = {model: record(evaluation) for model, evaluation in found.items()}
     return f'{before}<div class="cm-two">{"".join(sides)}</div>', _chance(first), answer
+
+
+def _shown(evaluation: Evaluation) -> GroupData:
+    """The group with as few decimals as if it stood in a set of such margins: alone it had six to add up exactly."""
+    usual = max(_margin_decimals(evaluation.matches.margin, 2), 2)
+    return evaluation.group(0)._replace(usual=min(usual, 6))
 
 
 def _same_captions(group: Group) -> bool:
@@ -430,11 +437,11 @@ def _vocabulary_remark(group: Group, model: str) -> str:
 
 
 def _matching(group: Group, evaluation: Evaluation) -> str:
-    return group_html.matching_html(_pictures(group), group.captions, evaluation.group(0))
+    return group_html.matching_html(_pictures(group), group.captions, _shown(evaluation))
 
 
 def _scores(evaluation: Evaluation) -> str:
-    matrix = group_html.matrix_html(evaluation.group(0), "Scores of images, down, with captions, across")
+    matrix = group_html.matrix_html(_shown(evaluation), "Scores of images, down, with captions, across")
     shades = '<span class="cm-light">darker</span><span class="cm-dark">brighter</span>'
     kind = evaluation.group(0).kinds.get(GROUP_MATCH)
     missed = {"right": "", "tie": " Dotted lines: the true pairs."}
@@ -487,8 +494,15 @@ def score_or_say(*given: Any) -> tuple[str, str, dict[str, Any] | None]:
         return _remark(error.message, "alert"), "", None
 
 
-def _to_score() -> tuple[str, str, None]:
-    """In place of a result of what has been changed since."""
+def _to_score(image_a: Given | None = None, image_b: Given | None = None) -> tuple[str, str, None]:
+    """In place of a result of what has been changed since; of an image that has been changed at once what is wrong."""
+    try:
+        for image, name in ((image_a, "A"), (image_b, "B")):
+            if image is not None:
+                with _at_work:
+                    _opened(image, name)
+    except InputError as error:
+        return _remark(str(error), "alert"), "", None
     return "<p>Changed. Press <b>Score</b> to see the scores.</p>", "", None
 
 
@@ -520,17 +534,17 @@ def picture(value: str | None, label: str, **more: Any) -> gr.Image:
 def links() -> str:
     """Where more is: the paper, the whole app, how to cite; Markdown."""
     address = _app_address()
-    whole, cite = (f"[The whole app]({address}) · ", "How") if address else ("", "The whole app, and how")
+    whole, cite = (f"[The whole app]({address}) · ", "How") if address else ("", "About, and how")
     return f"<br>{whole}The paper: {PAPER} · [{cite} to cite](#{END})\n"
 
 
 def about() -> str:
     """What the models here know, what the whole app can do, and where it is; Markdown."""
     address, space = _app_address(), os.environ.get("SPACE_ID", "")
-    files = "the files of this demo"
+    start = "It has no address here: whoever runs this demo starts it by `make app` in the demo's folder."
     if re.fullmatch(r"[\w.-]+/[\w.-]+", space):
-        files = f"[{files}](https://huggingface.co/spaces/{space}/tree/main)"
-    start = f"It comes with {files}: download them, and `make app` in their folder starts it."
+        files = f"[the files of this demo](https://huggingface.co/spaces/{space}/tree/main)"
+        start = f"It comes with {files}: download them, and `make app` in their folder starts it."
     where = f"[Open it]({address})." if address else start
     return f"{ABOUT.rstrip()} {where}\n"
 
@@ -619,10 +633,13 @@ def _score_when(events: Iterable[Any], fields: Sequence[Any], results: Sequence[
     for event in scored:
         event.then(None, js=_TO_RESULT)
     watched = gr.Button("Changed", elem_id="changed")
-    others = (field.input for field in fields if not isinstance(field, gr.Textbox))  # texts are watched
+    images = [field for field in fields if isinstance(field, gr.Image)]
+    others = (field.input for field in fields if isinstance(field, gr.Dropdown))  # texts are watched
     quietly = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
     for event in (watched.click, *others):
         event(_to_score, None, results, cancels=scored, **quietly)
+    for field in images:
+        field.input(_to_score, images, results, cancels=scored, **quietly)
 
 
 def theme() -> gr.themes.Base:

@@ -214,7 +214,7 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
         if (is_predicting() or not on_phone()) and predict_switch():
             st.caption("Verdicts are hidden.", width="content")
         if pictures and not as_table and len(indices):
-            ui.card_key()
+            ui.card_key(any_tie(evaluation, indices))
     if not len(indices):
         st.info(
             "No group passes these filters; remove a verdict, a search word or the margins.",
@@ -310,6 +310,11 @@ def headline_marks(evaluation: Evaluation, index: int) -> list[tuple[str, str]]:
     """A group's verdicts by the main metrics, on its card as where it is opened: outcome, metric."""
     names = metrics.headline_metrics(evaluation.outcomes)
     return [(evaluation.outcomes[name].kind(index), METRICS[name].label) for name in names]
+
+
+def any_tie(evaluation: Evaluation, indices: np.ndarray) -> bool:
+    """Whether the card of one of these groups has a tie among its verdicts."""
+    return any(kind == "tie" for index in indices for kind, _ in headline_marks(evaluation, int(index)))
 
 
 def margin_text(evaluation: Evaluation, index: int, digits: int = 0) -> str:

@@ -105,7 +105,7 @@ def test_a_range_of_margins_is_written_as_short_as_the_groups_in_it_allow():
     assert str(group_filters.MarginRange(0.5697).shortest(margins)) == "0.5697.."
 
 
-@pytest.mark.parametrize("text", ["", "wide", "0.2-0.3", "..", "a..b"])
+@pytest.mark.parametrize("text", ["", "wide", "0.2-0.3", "..", "a..b", "0.25..0.2", "0.2..0.2", "nan..1"])
 def test_what_is_no_range_of_margins_is_one_sentence(text):
     with pytest.raises(InputError, match=r"write it as 0\.2\.\.0\.25"):
         group_filters.MarginRange.parse(text)

@@ -1017,8 +1017,10 @@ def test_the_demo_leads_to_the_paper_the_app_and_how_to_cite_and_its_examples_sa
     for variable in (gradio_app.APP_ADDRESS, "SPACE_ID"):
         monkeypatch.delenv(variable, raising=False)
     assert "arxiv.org/abs/2510.07632" in gradio_app.links()
-    # A visitor read "The whole app: make app", and neither what it can do nor where that is to be typed.
-    assert f"[The whole app, and how to cite](#{gradio_app.END})" in gradio_app.links()
+    # A visitor read "The whole app: make app", and neither what it can do nor where that is to be typed; and another
+    # pressed "The whole app, and how to cite", which led to no app.
+    assert f"[About, and how to cite](#{gradio_app.END})" in gradio_app.links()
+    assert "It has no address here" in gradio_app.about()
     assert "measures models on whole benchmarks" in gradio_app.about() and "`make app`" in gradio_app.about()
     monkeypatch.setenv("SPACE_ID", "somebody/two-by-two")
     assert "(https://huggingface.co/spaces/somebody/two-by-two/tree/main)" in gradio_app.about()
@@ -1033,6 +1035,28 @@ def test_the_demo_leads_to_the_paper_the_app_and_how_to_cite_and_its_examples_sa
     assert "javascript" not in gradio_app.links() + gradio_app.about()
     assert len(gradio_app.KINDS) == len(gradio_app.EXAMPLES)
     assert all(kind in gradio_app.kinds_css() for kind in gradio_app.KINDS)
+
+
+def test_a_file_that_is_no_picture_is_said_as_soon_as_it_is_there(tmp_path):
+    """It had a broken icon, and “Changed. Press Score”."""
+    (tmp_path / "bad.png").write_text("no picture")
+    Image.new("RGB", (8, 8)).save(tmp_path / "good.png")
+    bad, good = (str(tmp_path / name) for name in ("bad.png", "good.png"))
+    said, _, _ = gradio_app.score_or_say(good, bad, "one", "two", "builtin/clip")
+    assert gradio_app._to_score(good, bad)[0] == said and 'role="alert"' in said and "B" in said
+    for fine in ((), (good, None), (None, None)):
+        assert "Press <b>Score</b>" in gradio_app._to_score(*fine)[0]
+
+
+def test_a_picture_of_ones_own_has_no_more_decimals_than_the_examples():
+    """1.448537 and −0.336182 stood where examples have two to four."""
+    from core.metrics.evaluation import Evaluation
+
+    truth = np.array([[0, 1]])
+    six = Evaluation.of(np.array([[[1.448537, -0.336182], [0.712345, 0.998766]]]), truth, ["a"])
+    assert six.group(0).digits == 6 and gradio_app._shown(six).digits <= 4
+    close = Evaluation.of(np.array([[[0.40002, 0.3], [0.3, 0.2]]]), truth, ["a"])
+    assert gradio_app._shown(close).digits == 5  # totals that differ never look equal
 
 
 def test_what_is_transparent_is_scored_and_drawn_on_white(tmp_path):

@@ -106,10 +106,73 @@ def test_lesson_9_says_where_all_of_the_rest_is_lost(app):
     asked, said = (each.replace("\N{NO-BREAK SPACE}", " ") for each in (test.radio[0].label, text(test)))
     assert "GroupMatch is 66.7 % here. Where is most of the rest lost?" in asked
     assert (
-        "The rest is 33.3 points of GroupMatch (the parts are rounded): −4.1 that a probe of the image tokens misses "
-        "already, in the image tower −0.5, between the towers −2.9, in the alignment −25.9. Not part of this sum, as "
-        "the other tower is the weaker one: in the caption tower −0.5."
+        "The rest is 33.3 points of GroupMatch (as printed the parts do not add up exactly: each is rounded): 4.1 that "
+        "a probe of the image tokens misses already, 0.5 in the image tower, 2.9 between the towers, 25.9 in the "
+        "alignment. The caption tower loses 0.5 too, which is no part of this sum: the image tower is the limit."
     ) in said
+
+
+def test_lesson_9_says_no_more_than_its_probe_shows(app):
+    """It accepted “Whatever the model gets wrong, this was not lost before the tokens”; the probe misses 3 %."""
+    test = predict(app(PAGE, lesson="ladder"))
+    asked = test.radio[-1]
+    assert "on 97 % of the groups of a set, the model itself on 67 %" in asked.label
+    right = "Most of what the model gets wrong was not lost before the tokens"
+    fine(asked.set_value(right).run())
+    assert (
+        "Right: What is read linearly is there: the probe misses 3 % of the groups, the model 33 %."
+        in text(test)
+    )
+
+
+def test_lesson_8_says_that_a_bag_of_words_ties_which_is_wrong_and_not_right_in_half(app):
+    test = predict(app(PAGE, lesson="binding"))
+    assert (
+        "cannot tell them apart: it ties, which counts as wrong; a guess would be right in half of the groups."
+    ) in text(test)
+    fine(test.radio[-1].set_value(test.radio[-1].options[1]).run())
+    assert "the same score: a tie, which counts as wrong." in text(test)
+
+
+def test_lesson_7_says_what_each_control_of_its_figure_changes_and_what_a_bijection_is(app):
+    """“Labels without the bijection” decides the verdict; the slider told of random matchings alone."""
+    said = text(predict(app(PAGE, lesson="ledger")))
+    assert "TTM" not in said and "of test-time matching's +12.0" in said.replace("\N{NO-BREAK SPACE}", " ")
+    assert "The **bijection**: every image gets a caption of its own." in said
+    record = json.loads((assets() / "results/ledger.jsonl").read_text().split("\n")[0])
+    labels = [row["label"] for row in record["rows"] if row["kind"] == "control"]
+    lines = [
+        line for line in said.splitlines() if line.startswith(tuple(f"- **{label}:**" for label in labels))
+    ]
+    assert len(lines) == len(labels) == 5 and all(line.endswith(".") for line in lines)
+
+
+def test_lesson_5_shows_every_margin_with_as_many_decimals(app):
+    """2.9338 stood beside 0.0129, and below 1.01."""
+    test = predict(app(PAGE, lesson="pseudo"))
+    for share in (20, 100):
+        fine(test.slider(key="share_kept").set_value(share).run())
+        said = re.findall(r"(?:\*\*Margin|Margin|with a margin of) (\d+\.?\d*)", text(test))
+        assert len(said) == 5 and {len(each.partition(".")[2]) for each in said} == {3}
+        assert len({*said}) == 3 and min(map(float, said)) > 0
+
+
+def test_lesson_4_says_beside_its_formula_that_log_p_is_a_mean(app):
+    (said,) = [
+        each.value
+        for each in app(PAGE, lesson="alpha").markdown
+        if "Alpha-debiasing removes it" in each.value
+    ]
+    assert "log P(t). Here log P is a mean over the word pieces of the caption." in said
+
+
+def test_lesson_2_names_the_paper_whose_propositions_it_cites(app):
+    said = text(predict(app(PAGE, lesson="chance")))
+    assert (
+        "[Test-Time Matching](https://arxiv.org/abs/2510.07632) for groups of as many images as captions"
+        in said
+    )
+    assert "[TTM]" not in said and "k×k" not in said
 
 
 def test_the_random_scores_of_lesson_2_have_two_decimals_and_add_up(app):
@@ -278,7 +341,7 @@ def test_lesson_5_names_its_set_and_draws_after_the_answer_which_captions_the_mo
     assert len(said) == 2
     wrong = (evaluation.outcomes["group_match"].value == 0) & ~evaluation.matches.tied
     least = int(np.flatnonzero(wrong)[evaluation.matches.margin[wrong].argmin()])
-    assert f"**Margin {evaluation.group(least).shown_margin}**" in before and "**wrong**" in said[1]
+    assert f"**Margin {evaluation.matches.margin[least]:.3f}**" in before and "**wrong**" in said[1]
     assert "Is that so" not in before and "better ones" not in before
     own = evaluation.scores[widest][0, 0] + evaluation.scores[widest][1, 1]
     other = evaluation.scores[widest][0, 1] + evaluation.scores[widest][1, 0]
@@ -618,6 +681,8 @@ def test_a_rounds_figure_marks_the_round_and_its_numbers_are_those_of_that_round
 def test_the_glossary_is_searched_and_every_metric_is_in_it(app):
     test = app(PAGE)
     assert "<dt>induced matching</dt>" in html(test) and "<dt>GroupMatch</dt>" in html(test)
+    for term in ("TTM", "bijection", "probe", "PMI"):
+        assert f"{term}</dt>" in html(fine(test.text_input(key="term").set_value(term).run()))
     fine(test.text_input(key="term").set_value("margin").run())
     assert "<dt>margin</dt>" in html(test) and "<dt>truth</dt>" not in html(test)
     fine(test.text_input(key="term").set_value("no such word").run())

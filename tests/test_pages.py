@@ -73,7 +73,7 @@ def test_cards_say_above_them_what_stands_behind_a_caption_and_what_the_model_ma
     assert wide == (
         "Behind a caption: A it belongs to image A · ✓ the model matches it so · ✗ A the model matches it with image A"
     )
-    assert narrow == "A true image · ✓ ✗ matched"  # of a phone
+    assert narrow == "A true image · ✓ matched so · ✗ A with A"  # of a phone
     assert "letter behind" not in " ".join(each.proto.help for each in test.caption)
     evaluation = ui.evaluate(selection.whole_test_set("scenes/left-right", "builtin/clip"))
     cards = html(test).split('class="cm-card"')[1:]
@@ -86,6 +86,40 @@ def test_cards_say_above_them_what_stands_behind_a_caption_and_what_the_model_ma
     test.session_state["predict"] = True  # then a student would read the answer
     assert "the model matches it" not in html(fine(test.run()))
     assert "cm-behind" not in html(app(GROUPS, set="scenes/left-right", layout="Table"))
+
+
+def test_a_tie_on_a_card_is_explained_and_its_sign_reads_as_no_equation(app):
+    """“✗ GroupScore = GroupMatch” read as one."""
+    tied = html(app(GROUPS, set="scenes/left-right", model="builtin/blind-lm"))
+    assert tied.count("a tie, counts as wrong") == 2  # wide and narrow
+    cards = [" ".join(re.sub("<[^>]*>", "", each).split()) for each in tied.split('class="cm-card"')[1:]]
+    assert any(
+        "GroupScore · = GroupMatch" in card for card in cards
+    ) and "GroupScore = GroupMatch" not in str(cards)
+    assert "counts as wrong" not in html(
+        app(GROUPS, set="scenes/left-right", q="red cube", verdict="GroupMatch right")
+    )
+
+
+def test_reset_takes_the_tags_out_of_the_address_too_and_says_nothing(app):
+    """The first set was asked for the tag of the set before: “Unknown tag 'relation: left of'”."""
+    test = app(GROUPS, set="scenes/left-right", tag="relation: left of")
+    assert test.multiselect(key="tag").value == ["relation: left of"]
+    fine(button(test, "Reset selection").click().run())
+    assert not test.warning and "tag" not in test.query_params and not test.multiselect(key="tag").value
+    assert test.selectbox(key="set").value == "scenes/attribute-swap"
+
+
+def test_the_line_of_the_selection_has_a_tag_as_an_opened_group_has_it(app):
+    """`held out: none` in the group, `held_out: none` above it."""
+    assert "only held out: none" in text(app(GROUPS, set="scenes/left-right", tag="held_out: none")).replace(
+        "\\", ""
+    )
+
+
+def test_the_table_of_groups_says_what_a_cross_before_a_margin_is(app):
+    said = text(app(GROUPS, set="scenes/left-right", layout="Table"))
+    assert "✗ wrong, before a margin: of a wrong matching, = missed by a tie alone" in said
 
 
 def test_the_name_is_drawn_in_the_logo_and_fits_whatever_fonts_a_machine_has():

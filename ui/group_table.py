@@ -60,7 +60,7 @@ def group_table(evaluation: Evaluation, indices: np.ndarray, groups: GroupSet) -
 
     told = {*_TOTALS, *_labels(evaluation), *_tag_heads(table)}  # a tag may name what the true caption says
     hidden = told if st.session_state.get("predict") else set()
-    digits = _digits(evaluation)
+    digits = decimals_of_margins(evaluation)
     wrong = np.array([evaluation.outcomes[GROUP_MATCH].kind(int(i)) == "wrong" for i in indices], bool)
     written = bool(wrong.any() or (table[list(_TOTALS)] < 0).any(axis=None)) and table.size <= _MOST_WRITTEN
     shown = table.style.format(dict.fromkeys(_TOTALS, lambda value: true_minus(f"{value:z.{digits}f}")))
@@ -80,9 +80,11 @@ def group_table(evaluation: Evaluation, indices: np.ndarray, groups: GroupSet) -
     if hidden:
         st.caption("Press a row to open its group.")
         return
+    before = ", before a margin: of a wrong matching" if wrong.any() and written else ""
     shares = any(METRICS[name].parts(evaluation.shape[0]) > 1 for name in of_groups(evaluation.metrics))
     st.caption(
-        "Press a row to open its group, the head of a column to sort by it. ✓ right, ✗ wrong, = missed by a tie alone"
+        "Press a row to open its group, the head of a column to sort by it. ✓ right, ✗ wrong"
+        f"{before}, = missed by a tie alone"
         f"{', 1/2 so many of its images right (= with a tie)' if shares else ''}. "
         "Previous and Next of an opened group follow the order that Filters has."
     )
@@ -124,7 +126,7 @@ def _told(outcome: Outcome, index: int, parts: int) -> str:
     return f"{share} {SYMBOLS[kind]}" if kind == "tie" else share
 
 
-def _digits(evaluation: Evaluation) -> int:
+def decimals_of_margins(evaluation: Evaluation) -> int:
     """Decimals of margins and totals, with which the smallest margin is not 0."""
     margins = evaluation.matches.margin[evaluation.matches.margin > 0]
     least, most = _DIGITS

@@ -168,11 +168,11 @@ def _pictured_card(
     return group_html.card_html(image_tags(group, size=size), group.captions, list(marks), truth, matched)
 
 
-def card_key() -> None:
+def card_key(tied: bool = False) -> None:
     """What stands behind a caption of a `group_card` with pictures, in a line above cards; nothing where a student is
-    to guess it."""
+    to guess it. tied : whether some of them have a verdict that is a tie."""
     if not st.session_state.get("predict"):
-        st.html(group_html._card_key(), width="content")
+        st.html(group_html._card_key(tied), width="content")
 
 
 def strip(group: Group) -> str:

@@ -214,8 +214,8 @@ def _verdict(record: Mapping[str, Any]) -> str:
         return ""
     word, least, count = found
     return (
-        f"**{QUESTION} {word}:** of TTM's {points_text(own)} of {METRICS[GROUP_MATCH].label} the control "
-        f"“{least['label']}” gives {points_text(least)}. What TTM has beyond it, the closest of "
+        f"**{QUESTION} {word}:** of test-time matching's {points_text(own)} of {METRICS[GROUP_MATCH].label} the "
+        f"control “{least['label']}” gives {points_text(least)}. What test-time matching has beyond it, the closest of "
         f"{counted(count, 'control')}, is {points_text(least['beyond'])}."
     )
 

@@ -107,7 +107,7 @@ class Selection(NamedTuple):
         """The selection in one line. first : how many of its groups are used, from the first on; 0 for all. kind :
         whether to name the kind of scores, which a page has in its “?” (`score_meaning`)."""
         m, k = self.groups.shape
-        tags = f" · only {', '.join(self.tags)}" if self.tags else ""
+        tags = f" · only {', '.join(map(_shown_tag, self.tags))}" if self.tags else ""
         total = int(self.mask.sum())
         some = f"{first} of " if 0 < first < total else ""
         groups = f"{some}{counted(total, 'group')} of {m}×{k}"
@@ -138,6 +138,12 @@ class Selection(NamedTuple):
     def without_tags(self) -> Selection:
         """The same with all groups."""
         return self._replace(mask=np.ones(len(self.groups), bool), tags=())
+
+
+def _shown_tag(tag: str) -> str:
+    """`held out: none` of the tag `held_out: none`, as an opened group has it."""
+    name, colon, value = tag.partition(":")
+    return name.replace("_", " ") + colon + value
 
 
 def whole_test_set(benchmark: str, model: str) -> Selection:
@@ -862,6 +868,8 @@ def _reset() -> None:
     for key in ("shape", "group"):
         st.session_state.pop(key, None)
         st.session_state["selected"].pop(key, None)
+    _unbind(["tag"])
+    st.query_params.pop("tag", None)  # else the first set was asked for a tag of the set before
 
 
 @st.cache_data(ttl=30, max_entries=1, show_spinner=False)

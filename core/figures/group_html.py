@@ -239,7 +239,8 @@ def card_html(
         own[caption] += _matched(image, kind)
     row = f'<div class="cm-row">{"".join(images)}</div>' if images else ""
     texts = "".join(f"<li>{_with_signs(caption, own[j])}</li>" for j, caption in enumerate(captions))
-    signs = " ".join(_mark(*mark) for mark in marks)  # a line may end between two of them
+    # A line may end between two of them; with a space alone “✗ GroupScore = GroupMatch” read as an equation.
+    signs = " · ".join(_mark(*mark) for mark in marks)
     return f'<div class="cm-card">{row}{f"<ol>{texts}</ol>" if texts else ""}<div>{signs}</div></div>'
 
 
@@ -269,14 +270,21 @@ def _matched(image: int, kind: str) -> str:
     return f' <span role="img" aria-label="{said}" title="{said}">{mark}</span>'
 
 
-def _card_key() -> str:
-    """A line above cards: what stands behind a caption in `card_html`; of a phone as short as its width needs."""
+def _card_key(tied: bool = False) -> str:
+    """A line above cards: what stands behind a caption in `card_html`; of a phone as short as its width needs.
+
+    tied : whether some of them have a verdict that is a tie, whose sign is explained then.
+    """
     right, wrong, letter = _mark("right"), _mark("wrong", "A"), _own(0)
-    long = f"Behind a caption: {letter} it belongs to image A · {right} the model matches it so"
-    short = f"{letter} true image · {right} {_mark('wrong')} matched"
+    long = (
+        f"Behind a caption: {letter} it belongs to image A · {right} the model matches it so · "
+        f"{wrong} the model matches it with image A"
+    )
+    short = f"{letter} true image · {right} matched so · {wrong} with A"
+    tie = f" · {_mark('tie')} a tie, counts as wrong" if tied else ""
     return (
-        f'<p class="cm-key cm-behind"><span class="cm-wide">{long} · {wrong} the model matches it with image A</span>'
-        f'<span class="cm-narrow">{short}</span></p>'
+        f'<p class="cm-key cm-behind"><span class="cm-wide">{long}{tie}</span>'
+        f'<span class="cm-narrow">{short}{tie}</span></p>'
     )
 
 

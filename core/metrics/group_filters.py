@@ -84,14 +84,20 @@ class MarginRange(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> MarginRange:
-        """From `0.2..0.25`, or from `0.2..` without an end; raises InputError for anything else."""
+        """From `0.2..0.25`, or from `0.2..` without an end; raises InputError for anything else, and where no margin
+        can lie in it."""
         low, _, high = text.partition("..")
         try:
-            return cls(float(low), float(high) if high else float("inf"))
+            found = cls(float(low), float(high) if high else float("inf"))
         except ValueError:
             raise InputError(
                 f"{text!r} is no range of margins; write it as 0.2..0.25, or 0.2.. without an end."
             ) from None
+        if not found.low < found.high:
+            raise InputError(
+                f"{text!r} is no range of margins: its first number is not the smaller one; write it as 0.2..0.25."
+            )
+        return found
 
     def __str__(self) -> str:
         return f"{self.low}.." if np.isinf(self.high) else f"{self.low}..{self.high}"

@@ -13,6 +13,8 @@ _TERMS = {
     "and no matching sees it, and no training but the oracle's.",
     "score matrix": "One number for every image with every caption of a group; higher means a better match.",
     "matching": "Every image gets a different caption.",
+    "bijection": "A matching of as many images as captions: every image has one caption, and no caption is left over. "
+    "A 2×2 group has two of them.",
     "induced matching": "The matching with the highest total score; undefined where two tie.",
     "margin": "Total of the induced matching minus the total of the best other one: how confident the model is in it.",
     "tie": "Two scores or totals are equal. A tie counts as wrong, and is counted.",
@@ -32,8 +34,12 @@ _TERMS = {
     "coverage": "Share of the groups that a threshold selects.",
     "precision": "Share of the selected matchings that are right; the page shows it, the training never uses it.",
     "language prior": "How likely a caption is as text, whatever the image: P(t).",
+    "PMI": "Pointwise mutual information, log P(t | i) − log P(t): how much likelier the image makes a caption than it "
+    "is on its own.",
     "α (alpha)": "How much of the language prior is removed from a score: 0 none, 1 all.",
-    "test-time matching": "Training a model on its own confident matchings of the test groups, again and again.",
+    "test-time matching, TTM": "Training a model on its own confident matchings of the test groups, again and again.",
+    "probe": "A small classifier trained to read one thing out of a model's tokens or vectors: it shows what is there, "
+    "not what the model makes of it.",
     "SimpleMatch": "Overfitting a model to its induced matchings once, so that GroupScore can reach GroupMatch.",
     "transfer check": "Adapting on some groups and measuring the others separately: learned, or memorised?",
     "R@1, R@k": "Recall at k: the share of queries with a right item among their first k. Of n items of which one is "

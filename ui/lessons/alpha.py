@@ -15,7 +15,7 @@ from core.figures import group_html
 from core.figures.alpha import alpha_data, alpha_figure
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE
 from ui.chart_clicks import clicked_point
-from ui.debias import PER_TOKEN, TWO_THINGS
+from ui.debias import TWO_THINGS
 from ui.export import chart
 from ui.fields import slider
 from ui.formatting import unbroken
@@ -31,6 +31,10 @@ BLIND = "blind:builtin/blip-caption"
 SET = "scenes/attribute-swap"
 HELPED = "scenes/triples"  # whose captions differ more as texts: alpha helps
 SHOWN = (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE, GROUP_MATCH)
+LOG_P = (
+    "Here log P is a mean over the word pieces of the caption. A sum would fall with every piece, so long captions "
+    "would lose."
+)
 ASKED = (TEXT_SCORE, GROUP_SCORE, GROUP_MATCH)
 
 
@@ -45,7 +49,8 @@ def show() -> None:
     study = load_study(SET)
     index = flipped_group(study)
     st.markdown(
-        f"A captioner, here {MODEL}, {TWO_THINGS}\n\nAlpha-debiasing removes it: log P(t | i) − **α** · log P(t)."
+        f"A captioner, here {MODEL}, {TWO_THINGS}\n\nAlpha-debiasing removes it: log P(t | i) − **α** · log P(t). "
+        f"{LOG_P}"
     )
     left, right = st.columns(2, gap="large")
     with right:
@@ -100,7 +105,7 @@ def before_alpha(study: AlphaStudy, index: int) -> None:
     """What alpha will change: the group's scores, and log P(t) of each caption, which has no image in it."""
     data = unmatched(study.evaluation(0.0).group(index))
     st.html(group_html.matrix_html(data, "The captioner's log scores"), width="content")
-    st.markdown(f"{prior_text(study, index, data.digits)} {PER_TOKEN}")
+    st.markdown(prior_text(study, index, data.digits))
 
 
 def prior_text(study: AlphaStudy, index: int, digits: int) -> str:

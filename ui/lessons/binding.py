@@ -79,7 +79,8 @@ def show() -> None:
         {
             "Colours are easier than shapes": "Both cases are about colours. The words differ in the first, in the "
             "second only their order does.",
-            "Exchanged captions contain the same words": "A bag of words gives both captions the same score: a tie.",
+            "Exchanged captions contain the same words": "A bag of words gives both captions the same score: a tie, "
+            "which counts as wrong.",
         },
         "Exchanged captions contain the same words",
     )
@@ -98,8 +99,9 @@ def _what_it_binds(parts: dict[str, Evaluation]) -> str:
     told = [f"{_CHANGE_LABELS[change]} {said}" for change, said in zip(found, notices, strict=True)]
     it_notices = f"both exchanges {notices[0]}" if len(set(notices)) == 1 else " and ".join(told)
     return (
-        "Both captions of an exchange have the same words, so a model that holds words alone is right in half of "
-        f"them. This CLIP was trained on scenes like these, and notices {it_notices}."
+        "Both captions of an exchange have the same words, so a model that holds words alone cannot tell them apart: "
+        "it ties, which counts as wrong; a guess would be right in half of the groups. "
+        f"This CLIP was trained on scenes like these, and notices {it_notices}."
     )
 
 

@@ -136,7 +136,9 @@ def random_draws() -> None:
     number = st.column_config.NumberColumn(format="%.2f %%")
     st.dataframe(table, hide_index=True, column_config={"GroupScore": number, "GroupMatch": number})
     st.caption(
-        "Exact chance levels: [TTM] Propositions 1 and 2 for k×k, 3 and 4 for fewer images than captions."
+        "These chance levels are exact: Propositions 1 and 2 of the paper "
+        "[Test-Time Matching](https://arxiv.org/abs/2510.07632) for groups of as many images as captions, 3 and 4 for "
+        "groups of fewer images than captions."
     )
 
 

@@ -67,6 +67,7 @@ def show() -> None:
     compare_models(record)
     st.subheader("The whole gain, part by part", anchor=False)
     draw(record, "lesson-ledger")
+    st.markdown(_what_controls_change(record))
     elements.question(
         "ledger",
         "Which comparison shows what test-time matching has learned about the task?",
@@ -109,6 +110,13 @@ def _memorised(drawn: Mapping[str, Estimate]) -> str:
         f"Here it is {_pct(after.value)} %, as in this short run the random matchings were mostly not memorised; "
         f"{without_knowledge(f'{_pct(level)} %')}. "
     )
+
+
+def _what_controls_change(record: Mapping[str, Any]) -> str:
+    """Every control of the figure in a sentence, in its order; the slider above says one at a time. Markdown."""
+    rows = [row for row in record["rows"] if row["kind"] == "control"]
+    lines = [f"- **{row['label']}:** {row['meaning'].partition('. ')[0].rstrip('.')}." for row in rows]
+    return "\n".join(["The **bijection**: every image gets a caption of its own. The controls:\n", *lines])
 
 
 def compare_models(record: Mapping[str, Any]) -> None:

@@ -19,6 +19,7 @@ from ui.chart_clicks import clicked_point
 from ui.export import chart
 from ui.fields import slider
 from ui.formatting import say_interval_to_quote, unbroken
+from ui.group_table import decimals_of_margins
 from ui.images import draw_group
 from ui.lessons import elements
 
@@ -39,7 +40,7 @@ def show() -> None:
     *pictures, asked = st.columns([4, 4, 3], gap="medium")
     for index, column in zip(shown, pictures, strict=True):
         with column:
-            st.markdown(f"**Margin {evaluation.group(index).shown_margin}**")
+            st.markdown(f"**Margin {shown_margin(evaluation, index)}**")
             draw_group(elements.load_group(elements.SET, index), evaluation.group(index), revealed=False)
     with asked:
         elements.define(GROUP_MATCH)
@@ -88,6 +89,11 @@ def unsure(evaluation: Evaluation) -> int:
     return int(np.where(wrong, evaluation.matches.margin, np.inf).argmin())
 
 
+def shown_margin(evaluation: Evaluation, index: int) -> str:
+    """A group's margin with as many decimals as every other one's here, with which the smallest is not 0."""
+    return f"{evaluation.matches.margin[index]:.{decimals_of_margins(evaluation)}f}"
+
+
 def how_picked(evaluation: Evaluation) -> str:
     """Why it is this group, and how often those of the smallest margins are right all the same."""
     margin, right = evaluation.matches.margin, evaluation.outcomes[GROUP_MATCH].value == 1
@@ -127,7 +133,7 @@ def chosen_captions(evaluation: Evaluation, index: int) -> str:
     right."""
     data = evaluation.group(index)
     kind = data.kinds[GROUP_MATCH]
-    begin = f"Margin {data.shown_margin}, {OUTCOME_SYMBOLS[kind]} **{kind}**: "
+    begin = f"Margin {shown_margin(evaluation, index)}, {OUTCOME_SYMBOLS[kind]} **{kind}**: "
     if data.matching is None:
         return f"{begin}two matchings have the same total."
     pairs = (f"image {image_name(i)} gets caption {j + 1}" for i, j in enumerate(data.matching))
@@ -160,7 +166,7 @@ def move_threshold(evaluation: Evaluation) -> None:
     with second:
         st.markdown(
             "The least confident matching that this threshold selects, with a margin of "
-            f"{evaluation.group(last).shown_margin}:"
+            f"{shown_margin(evaluation, last)}:"
         )
         draw_group(elements.load_group(elements.SET, last), evaluation.group(last))
     st.markdown(
