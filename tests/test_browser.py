@@ -198,6 +198,23 @@ def test_an_option_in_the_label_of_a_field_stays_in_one_piece(visit, width):
     assert ["--json", 1] in pieces and {count for _, count in pieces} == {1}
 
 
+def test_reset_is_pressed_at_once_where_the_list_of_tags_was_just_closed(visit):
+    """The field of tags shrank by a row as the button below it was pressed, and the press missed it."""
+    page = visit("/Groups?set=scenes/left-right&tag=relation: left of")
+    tags = page.get_by_test_id("stSidebar").get_by_test_id("stMultiSelect")
+    tags.get_by_text("relation: left of").wait_for()
+    settle(page)
+    height = tags.bounding_box()["height"]
+    tags.locator("input").click()
+    page.keyboard.press("Escape")
+    assert tags.bounding_box()["height"] == height
+    page.get_by_role("button", name="Reset selection").click()
+    tags.get_by_text("relation: left of").wait_for(state="detached")
+    page.wait_for_url(lambda address: "tag=" not in address)
+    settle(page)
+    assert not page.get_by_text("Unknown tag").count()
+
+
 def test_from_the_first_page_to_the_first_insight_and_into_a_cell(visit):
     page = visit("/")
     page.get_by_role("button", name="Open this group").click()

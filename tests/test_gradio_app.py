@@ -1056,7 +1056,7 @@ def test_a_picture_of_ones_own_has_no_more_decimals_than_the_examples():
     six = Evaluation.of(np.array([[[1.448537, -0.336182], [0.712345, 0.998766]]]), truth, ["a"])
     assert six.group(0).digits == 6 and gradio_app._shown(six).digits <= 4
     close = Evaluation.of(np.array([[[0.40002, 0.3], [0.3, 0.2]]]), truth, ["a"])
-    assert gradio_app._shown(close).digits == 5  # totals that differ never look equal
+    assert gradio_app._shown(close).digits >= 5  # totals that differ never look equal
 
 
 def test_what_is_transparent_is_scored_and_drawn_on_white(tmp_path):

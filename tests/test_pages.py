@@ -73,7 +73,7 @@ def test_cards_say_above_them_what_stands_behind_a_caption_and_what_the_model_ma
     assert wide == (
         "Behind a caption: A it belongs to image A · ✓ the model matches it so · ✗ A the model matches it with image A"
     )
-    assert narrow == "A true image · ✓ matched so · ✗ A with A"  # of a phone
+    assert narrow == "A true · ✗ B: model says B"  # of a phone
     assert "letter behind" not in " ".join(each.proto.help for each in test.caption)
     evaluation = ui.evaluate(selection.whole_test_set("scenes/left-right", "builtin/clip"))
     cards = html(test).split('class="cm-card"')[1:]
@@ -91,7 +91,7 @@ def test_cards_say_above_them_what_stands_behind_a_caption_and_what_the_model_ma
 def test_a_tie_on_a_card_is_explained_and_its_sign_reads_as_no_equation(app):
     """“✗ GroupScore = GroupMatch” read as one."""
     tied = html(app(GROUPS, set="scenes/left-right", model="builtin/blind-lm"))
-    assert tied.count("a tie, counts as wrong") == 2  # wide and narrow
+    assert tied.count(" tie, counts as wrong") == 2  # wide and narrow
     cards = [" ".join(re.sub("<[^>]*>", "", each).split()) for each in tied.split('class="cm-card"')[1:]]
     assert any(
         "GroupScore · = GroupMatch" in card for card in cards

@@ -240,7 +240,7 @@ def card_html(
     row = f'<div class="cm-row">{"".join(images)}</div>' if images else ""
     texts = "".join(f"<li>{_with_signs(caption, own[j])}</li>" for j, caption in enumerate(captions))
     # A line may end between two of them; with a space alone “✗ GroupScore = GroupMatch” read as an equation.
-    signs = " · ".join(_mark(*mark) for mark in marks)
+    signs = "\N{NO-BREAK SPACE}· ".join(_mark(*mark) for mark in marks)
     return f'<div class="cm-card">{row}{f"<ol>{texts}</ol>" if texts else ""}<div>{signs}</div></div>'
 
 
@@ -280,8 +280,8 @@ def _card_key(tied: bool = False) -> str:
         f"Behind a caption: {letter} it belongs to image A · {right} the model matches it so · "
         f"{wrong} the model matches it with image A"
     )
-    short = f"{letter} true image · {right} matched so · {wrong} with A"
-    tie = f" · {_mark('tie')} a tie, counts as wrong" if tied else ""
+    short = f"{letter} true · {_mark('wrong', 'B')}: model says B"
+    tie = f" · {_mark('tie')} tie, counts as wrong" if tied else ""
     return (
         f'<p class="cm-key cm-behind"><span class="cm-wide">{long}{tie}</span>'
         f'<span class="cm-narrow">{short}{tie}</span></p>'
