@@ -275,6 +275,11 @@ _TO_RESULT = """() => {
   if (top < 0 || top > innerHeight / 2) found.scrollIntoView({behavior: 'smooth'});
 }"""
 
+# What is wrong with a picture that was just brought, once it is drawn: on a phone it stands a screen below.
+_TO_TROUBLE = """() => setTimeout(() => {
+  document.querySelector('#found [role=alert]')?.scrollIntoView({block: 'center', behavior: 'smooth'});
+}, 100)"""
+
 # Gradio's own event of a text field comes with typed letters alone: not with a paste, a deletion, a phone's suggestion.
 _WATCH = """() => document.getElementById('all').addEventListener('input', event => {
   const text = event.target.matches('textarea, input[type=text]:not([role=combobox])');
@@ -639,7 +644,7 @@ def _score_when(events: Iterable[Any], fields: Sequence[Any], results: Sequence[
     for event in (watched.click, *others):
         event(_to_score, None, results, cancels=scored, **quietly)
     for field in images:
-        field.input(_to_score, images, results, cancels=scored, **quietly)
+        field.input(_to_score, images, results, cancels=scored, **quietly).then(None, js=_TO_TROUBLE)
 
 
 def theme() -> gr.themes.Base:

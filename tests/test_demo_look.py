@@ -1,5 +1,7 @@
 """The demo in a real browser, on a laptop and on a phone: what is in view, and that nothing is cut off or covered."""
 
+import re
+
 import pytest
 import test_browser
 
@@ -73,6 +75,21 @@ def test_a_result_goes_as_soon_as_a_caption_is_changed_in_whichever_way(visit, k
     page.locator("#found .cm-text", has_text="blue sphere").first.wait_for()
     page.wait_for_timeout(700)
     assert page.locator("#found .cm-scroll").is_visible() and not page.locator("#changed").is_visible()
+
+
+def test_on_a_phone_a_file_that_is_no_picture_is_said_where_it_is_seen(visit):
+    """A screen above what was said of it there was a broken icon alone."""
+    page = visit(PHONE)
+    page.locator("#images").get_by_role(
+        "button", name=re.compile("clear|remove", re.IGNORECASE)
+    ).first.click()
+    bad = {"name": "bad.png", "mimeType": "image/png", "buffer": b"no picture"}
+    page.locator("#images input[type=file]").first.set_input_files(bad)
+    page.locator("#found [role=alert]", has_text="The image A does not open").wait_for()
+    page.wait_for_function(
+        "() => { const at = document.querySelector('#found [role=alert]').getBoundingClientRect();"
+        " return at.top > 0 && at.bottom < innerHeight; }"
+    )
 
 
 @pytest.mark.parametrize("window", [LAPTOP, PHONE], ids=["laptop", "phone"])
