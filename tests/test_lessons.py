@@ -373,13 +373,6 @@ def test_lesson_5_says_how_its_unsure_group_was_picked_and_asks_with_three_answe
     assert f"its 95 % interval begins at {low:.1f} %." in test.warning[-1].value
 
 
-def test_the_names_of_the_rows_of_lesson_1_have_a_head_and_cannot_be_typed_into(app):
-    """Streamlit marks a column that takes text with a pencil; the one of the rows' names had that and no name."""
-    (table,) = predict(app(PAGE, lesson="matrix")).dataframe
-    names = json.loads(table.proto.columns)["_index"]
-    assert names["label"] == "score of" and names["disabled"]
-
-
 def test_what_the_set_shows_of_falling_thresholds_does_not_contradict_the_answer(app):
     """The paragraph said that a constant one gains as much here, and the question below it that the threshold has to
     fall."""
