@@ -34,7 +34,7 @@ from ui.formatting import touch_help
 from ui.navigation import ASK, CHANGES, DEBIAS_VIEWS, RETRIEVAL_VIEWS, TRAIN
 from ui.selection import shifted_names
 from ui.strategy_time import time_line
-from ui.trained import base_of, in_words, trained_models, trained_name
+from ui.trained import base_of, check_listed, in_words, is_unlisted_word, trained_models, trained_name
 from ui.uploads import upload_names
 from ui.views import read_view, view_field
 from ui.visitor import on_phone
@@ -94,10 +94,10 @@ def pick_query(
         )
         return None
     labels = {subset.queries[i]: i for i in keep}
-    if st.session_state.get("query") in {None, *subset.queries} - {*labels}:
-        st.session_state.pop("query", None)  # a query that the options leave out
+    first = own.telling(subset, keep)
+    own.answer_typed("query", subset.queries, list(labels), first)
     chosen = place.selectbox(
-        "Query: choose one, or type your own", list(labels), own.telling(subset, keep), key="query",
+        "Query: choose one, or type your own", list(labels), first, key="query",
         bind="query-params", accept_new_options=True,
         help="An object with attributes. Only a picture that contains exactly this object is right. Of your own words "
         "too, where they name objects of the built-in world; any other words are ranked without a verdict.",
@@ -156,7 +156,8 @@ def say_unknown_selection(models: Sequence[str], name: str, model: str) -> None:
     sets = [*datasets.names(None), *shifted_names(), *upload_names(), *part.available_sets()]
     for key, known, shown in (("model", [*models, *trained_models()], model), ("set", sets, name)):
         asked = st.query_params.get(key, "")
-        if asked and asked not in known and (key == "set" or asked.startswith(("builtin/", "run/"))):
+        is_ours = key == "set" or asked.startswith(("builtin/", "run/")) or is_unlisted_word(asked, models)
+        if asked and asked not in known and is_ours:
             del st.query_params[key]
             st.warning(
                 escape_markdown(f"Unknown {key} {asked!r}; shown: {shown}."), icon=":material/link_off:"
@@ -191,6 +192,7 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
         for column, model in zip(st.columns(len(chosen), gap="medium"), chosen, strict=True):
             with column:
                 try:
+                    check_listed(model, models)
                     beside = part.wording_result(subset, wording, model, pool, most)
                     is_few = len(chosen) > 1
                     notes = ranks.get(model)

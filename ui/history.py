@@ -1,5 +1,5 @@
 """The browser's back button: one step per page, per view of it, per group, run or lesson that was opened on it, and per
-ticked run, cell of a matrix, or model and class of groups of a comparison.
+ticked run, cell of a matrix, or model and class of groups of a comparison, as of a query's ranked images.
 
 Streamlit adds a step for every message about the address, also for those that it sends while a page is left or drawn,
 where the next page's may come before the page's own path. The script makes one step of all that follows a click or a
@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 STEPS = ("group", "run", "lesson")
 _VIEWS = ("view", "paper", "way")
 # What is chosen on a page, which stays where it is.
-_CHOSEN = ("set", "runs", "pair", "other", "side", "changed")
+_CHOSEN = ("set", "runs", "pair", "other", "right", "side", "changed")
 _SCRIPT = """
 <script>
 (() => {

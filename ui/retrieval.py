@@ -124,7 +124,7 @@ def ranked_html(
         words = (
             _words_html(row)
             if found.asked is None
-            else _objects_html(found.asked.judged(getattr(image, "scene", None)), row.apart)
+            else _objects_html(found.asked.judged(getattr(image, "scene", None)), _apart_said(found) * row.apart)
         )
         note = f"{told}<div>{words}</div>" if revealed else '<span class="cm-mark">?</span>'
         if revealed is None:
@@ -154,17 +154,24 @@ def ranks_compared(first: Sequence[RankedImage], second: Sequence[RankedImage]) 
     )
 
 
-def _objects_html(judged: Sequence[tuple[str, bool | None]], apart: bool = False) -> str:
+def _apart_said(found: RetrievalSubset) -> str:
+    """Where a picture has the words of a query, if not as it asks: `on the wrong objects`, of one object `on different
+    objects`."""
+    several = found.asked is not None and len(found.asked.nouns) > 1
+    return f"on {'the wrong' if several else 'different'} objects"
+
+
+def _objects_html(judged: Sequence[tuple[str, bool | None]], apart: str = "") -> str:
     """`red cube ✓` and in the next line `blue ball ✗`: which of the objects that were asked for a picture shows.
 
-    apart : it has all of their words, which is marked as of a query for one object.
+    apart : where it has all of their words, which is marked as of a query for one object; "" where it lacks one.
     """
     marks = {True: "✓", False: "✗", None: "unclear"}
     shown = "<br>".join(  # a dot between them stood alone at the end of a line
         f'<span style="white-space:nowrap"><b>{escape(what)}</b> {marks[shown]}</span>'
         for what, shown in judged
     )
-    return f'{shown}<br><span class="cm-apart">every word, on the wrong objects</span>' if apart else shown
+    return f'{shown}<br><span class="cm-apart">every word, {apart}</span>' if apart else shown
 
 
 def _words_html(row: RankedImage) -> str:
@@ -206,17 +213,35 @@ def list_result(
         others = len(rows) - first
         whose = "the other one" if others == apart == 1 else f"{apart} of the other {others}"
         whose = whose[0].upper() + whose[1:]
-        where = "different objects" if found.asked is None else "the wrong objects"
-        said.append(f"**{whose} {'has' if apart == 1 else 'have'} every word, but on {where}.**")
+        said.append(f"**{whose} {'has' if apart == 1 else 'have'} every word, but {_apart_said(found)}.**")
     said.append(f"{right} of all {len(found)} pictures {'is' if right == 1 else 'are'} right.")
     measured, words = average_precision(found, query, scores, pool), in_words(model)
     if measured is None:
-        said.append(f"Ranked by `{words}`.")
+        said += [f"Ranked by `{words}`.", *_nothing_measured(found, query, pool)]
     else:
         precision, chance = measured
         levels = f"{_pct(precision)}\u00a0% (chance {_pct(chance)}\u00a0%{_ranked_alone(found, query, pool)})"
         said.append(f"Average precision of `{words}`: {levels}.")
     return " ".join([*said, beside]).rstrip()
+
+
+def _nothing_measured(found: RetrievalSubset, query: int, pool: str) -> list[str]:
+    """Of a list with right pictures alone that no order of it is better than another, in a sentence; else none."""
+    if not _is_all_right(found, query, pool):
+        return []
+    if pool == "everything":
+        return ["Every picture is right, so that every order is as good: nothing is measured."]
+    return [
+        "The others are left out, so that every ranked picture is right and every order as good: nothing is measured; "
+        f"choose “{POOLS['everything']}” under “Options”."
+    ]
+
+
+def _is_all_right(found: RetrievalSubset, query: int, pool: str) -> bool:
+    """Whether every picture that is ranked is right."""
+    ranked = None if pool == "everything" else getattr(found, pool)
+    right = found.relevant[query]
+    return bool(right.all() if ranked is None else right[ranked[query]].all())
 
 
 def _ranked_alone(found: RetrievalSubset, query: int, pool: str) -> str:
@@ -242,7 +267,10 @@ def as_object(found: RetrievalSubset, query: int) -> str:
 def average_precision(
     found: RetrievalSubset, query: int, scores: np.ndarray, pool: str
 ) -> tuple[float, float] | None:
-    """Average precision of one query and its chance level, in percent; None where the list has no right picture."""
+    """Average precision of one query and its chance level, in percent; None where the list has no right picture, or no
+    other one, so that nothing is measured."""
+    if _is_all_right(found, query, pool):
+        return None
     value = RetrievalEvaluation.of(found.one_query(query), scores[None]).ranking(pool)
     if value is None or np.isnan(value.precision[0]):
         return None

@@ -19,15 +19,40 @@ from ui.selection import set_state
 from ui.trained import in_words
 
 LONGEST = 200  # characters of a query
+_AROUND = " .,;:!?…\"'“”‘’„«»()[]¡¿"  # punctuation that is no part of a query, where it stands around one
 # Words that the built-in models know; some of the first pictures have both, on different objects.
 TELLING = "a green sphere"
 
 
+def plain_words(text: str) -> str:
+    """A query as it is matched and scored: in small letters, single spaces, without punctuation around it. A model
+    scores “A GREEN SPHERE!” otherwise than “a green sphere”, and nobody asked it to.
+
+    >>> plain_words("  A GREEN  sphere!"), plain_words(" ... ")
+    ('a green sphere', '')
+    """
+    return " ".join(text.lower().split()).strip(_AROUND)
+
+
+def answer_typed(field: str, queries: Sequence[str], offered: Sequence[str], first: int) -> None:
+    """Before a query's field is drawn: what was typed as the set asks it, where it does; the first query where nothing
+    was typed, or what was chosen is not offered. Written into the field, which would keep its former words."""
+    if field not in st.session_state:
+        return
+    typed = str(st.session_state[field] or "")
+    said = plain_words(typed)
+    known = typed if typed in queries else said  # a set may ask in other than small letters
+    if known in offered:
+        st.session_state[field] = known
+    elif not said or known in queries:
+        st.session_state[field] = offered[first]
+
+
 def own_query(subset: RetrievalSubset, text: str) -> RetrievalSubset:
-    """The pictures with a query of the visitor's own; InputError where it is too long."""
+    """The pictures with a query of the visitor's own, as `plain_words` has it; InputError where it is too long."""
     if len(text) > LONGEST:
         raise InputError(f"The query has {len(text)} characters; use at most {LONGEST}.")
-    return with_own_query(subset.name, len(subset), text)
+    return with_own_query(subset.name, len(subset), plain_words(text) or text)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
@@ -51,13 +76,13 @@ def unknown_words(models: Sequence[str], text: str) -> list[str]:
 
 
 _LITTLE_WORDS = frozenset(
-    ("a", "an", "and", "are", "at", "by", "in", "is", "of", "on", "the", "there", "to", "with")
+    ("a", "an", "and", "are", "at", "by", "in", "is", "of", "on", "that", "the", "there", "to", "which", "with")
 )
 
 
 def nearest_queries(text: str, queries: Sequence[str], most: int = 3) -> list[str]:
-    """Of the queries that share the most words with a text, at most so many, the most alike first; none that shares no
-    word. Articles and prepositions are no words here, and a plural is its singular."""
+    """Of the queries that share the most words with a text, at most so many, first those with the fewest other words,
+    of these the most alike; none that shares no word. Articles and prepositions are no words here, and a plural is its singular."""
 
     def words(said: str) -> set[str]:
         found = {word.strip(".,;:!?") for word in said.lower().split()}
@@ -67,7 +92,8 @@ def nearest_queries(text: str, queries: Sequence[str], most: int = 3) -> list[st
     shared = {query: len(wanted & words(query)) for query in queries}
     highest = max(shared.values(), default=0)
     candidates = [query for query, count in shared.items() if count == highest > 0]
-    return get_close_matches(text.lower(), candidates, most, 0.0)
+    alike = get_close_matches(text.lower(), candidates, max(len(candidates), 1), 0.0)
+    return sorted(alike, key=lambda query: len(words(query) - wanted))[:most]
 
 
 def nearest_in_set(found: RetrievalSubset, text: str, most: int = 3) -> list[str]:
@@ -155,7 +181,9 @@ def say_what_is_known(subset: RetrievalSubset, asked: RetrievalSubset, models: S
     elif asked.asked is not None:
         said, others = [rule_of_objects(asked.asked)], queries_for_objects(subset, asked)
         said += filter(None, [words_read_as(asked.asked)])
-        said += ["The buttons below ask for one of them alone."] if others else []
+        if others:
+            is_one = len(asked.asked.nouns) == 1
+            said += [f"The button{'' if is_one else 's'} below ask{_ASKS_FOR[is_one]} alone."]
     elif asked.phrases is None:
         said = ["This is no query of the set, so nobody knows which pictures are right."]
         others = nearest_in_set(subset, text)
@@ -180,6 +208,9 @@ def ask_buttons(queries: Sequence[str], wording: str, field: str) -> None:
                 key=f"ask-{place}", type="primary" if wording and place == 0 else "secondary",
                 icon=":material/arrow_forward:",
             )  # fmt: skip
+
+
+_ASKS_FOR = {True: "s for it", False: " for one of them"}  # by whether one object is named
 
 
 def rule_of_objects(asked: Any) -> str:

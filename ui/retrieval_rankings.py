@@ -113,6 +113,7 @@ def _fields(rankings: Rankings, found: RetrievalSubset) -> tuple[str, str]:
     # Not as the field's default, which no address says: a link to this view shows what it showed.
     if usual != first and not (st.session_state.get("changed_query") or st.query_params.get("changed_query")):
         seed("changed_query", usual)
+    own.answer_typed("changed_query", queries, queries, queries.index(first))
     with st.container(horizontal=True, vertical_alignment="bottom", key="changed-fields"):
         query = st.selectbox(
             "Query: choose one, or type your own", queries, queries.index(first), key="changed_query",
