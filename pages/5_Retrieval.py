@@ -55,10 +55,6 @@ _OPENS_WITH = (
     f"The page opens with {PROTOCOL_BASE}, which read words for sizes and materials in training. builtin/clip, the "
     "first model of the other pages, never read such words."
 )
-QUESTIONS = (
-    "Questions: queries for one colour and shape are one question, as in “What training changes”. Intervals over "
-    "queries take each wording as a question of its own."
-)
 KINDS = ("adapt",)  # of the runs that this page shows
 THIS = "pages/5_Retrieval.py"
 SHOWN = (8, 16, 32)
@@ -447,16 +443,17 @@ def measured(subset: part.RetrievalSubset, models: Sequence[str]) -> None:
     metric = st.selectbox(
         "Metric", names, format_func=lambda n: METRICS[n].label, key="rmetric", bind="query-params"
     )
-    st.caption(METRICS[metric].meaning)
-    for column, model in zip(st.columns(len(models), gap="medium"), models, strict=True):
+    results = {m: RetrievalEvaluation.of(subset, part.whole_scores(subset, m)) for m in models}
+    st.caption(f"{METRICS[metric].meaning} {part.how_measured(subset, results[models[0]], metric)}")
+    for column, (model, result) in zip(st.columns(len(models), gap="medium"), results.items(), strict=True):
         with column:
-            result = RetrievalEvaluation.of(subset, part.whole_scores(subset, model))
             st.markdown(f"**{escape_markdown(in_words(model))}**")
-            lines = part.metric_lines(result, metric, subset.phrases)
-            for line in lines or ["This set has no lists for this metric."]:
-                st.caption(escape_markdown(ui.unbroken(line)))
-    if subset.phrases is not None:
-        st.caption(QUESTIONS)
+            table = part.metric_table(result, metric, subset.phrases)
+            if table.empty:
+                st.caption("This set has no lists for this metric.")
+                continue
+            with st.container(key=f"queries-measured-{model}"):
+                st.table(table.map(lambda cell: ui.unbroken(str(cell))), hide_index=True, border="horizontal")
 
 
 # ---- adapt

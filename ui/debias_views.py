@@ -325,7 +325,7 @@ def samples_view(inputs: DebiasInputs, groups: GroupSet) -> None:
             f"({TUNED_PER_ROW}). Prior: {escape_markdown(inputs.prior.line)}, five draws of each size (mean ± standard "
             f"deviation, n − 1){left_out}."
         )
-        _draw_stability({_SAMPLED_FROM[inputs.prior.kind]: drawn}, "live")
+        _draw_stability({_SAMPLED_FROM[inputs.prior.kind]: drawn}, "live", _measured_on(inputs, groups))
     elif stored is None or (inputs.model, groups.name) != (stored["model"], stored["benchmark"]):
         _offer_samples(inputs, groups, stored)
     if stored is not None:
@@ -336,7 +336,8 @@ def samples_view(inputs: DebiasInputs, groups: GroupSet) -> None:
             "deviation, n − 1)."
         )
         rows = {kind: [PriorStability(**row) for row in sizes] for kind, sizes in stored["rows"].items()}
-        _draw_stability({_SAMPLED_FROM[kind]: sizes for kind, sizes in rows.items()}, "stored")
+        of_kinds = {_SAMPLED_FROM[kind]: sizes for kind, sizes in rows.items()}
+        _draw_stability(of_kinds, "stored", f"{stored['model']} on {stored['benchmark']}")
     paper = reference("VGPT", "Table 6")
     with st.expander("The paper's numbers (Table 6, BLIP on Winoground)"):
         st.dataframe(paper[["method", "metric", "value", "std"]], hide_index=True)
@@ -356,7 +357,9 @@ def _offer_samples(inputs: DebiasInputs, groups: GroupSet, stored: Mapping[str, 
         st.markdown(f"**{escape_markdown(line)}**", width="content")
         if inputs.prior.kind == "file":
             st.caption(
-                f"A prior file with {_FEWEST_SAMPLES} null images or more measures it.", width="content"
+                f"A prior file with {_FEWEST_SAMPLES} null images or more measures it: a table with columns log_prob_1, "
+                "log_prob_2, … or an NPZ file with “samples” (docs/howto/priors.md).",
+                width="content",
             )
         elif not public_mode.is_public():  # whose visitors sample fewer images than it needs
             kind = inputs.prior.kind if PRIORS[inputs.prior.kind].sampled else "gaussian"
@@ -377,7 +380,8 @@ _SAMPLED_FROM = {
 }
 
 
-def _draw_stability(rows: dict, key: str) -> None:
+def _draw_stability(rows: dict, key: str, measured_on: str) -> None:
+    """Metric and alpha over the number of images, each below what it is measured on: the selection may be another."""
     left, right = st.columns(2, gap="large")
     for column, what in ((left, "value"), (right, "alpha")):
         with column:
@@ -386,6 +390,7 @@ def _draw_stability(rows: dict, key: str) -> None:
                 + ", ".join(f"{row.size} images {getattr(row, what)[0]:.2f}" for row in stabilities)
                 for name, stabilities in rows.items()
             )
+            st.caption(escape_markdown(measured_on))
             chart(alpha.stability_figure(rows, what), values, f"stability-{key}-{what}")
 
 
@@ -417,7 +422,8 @@ def trainset_view() -> None:
     table = _trainset_table(stored["rows"])
     wide_table(table)
     st.caption(
-        f"Stars: the best alpha of 0 to 1 ({TUNED_PER_ROW}, step 0.001). From text to image alpha changes nothing: it "
+        f"Stars: the best alpha of 0 to 1 ({TUNED_PER_ROW}, step 0.001); span: where R@1 is as high. "
+        f"{_doubtful_betas(stored['rows'])}From text to image alpha changes nothing: it "
         "subtracts the same from all images of a caption."
     )
     _bias_interpretation(stored["rows"])
@@ -442,7 +448,7 @@ def _bias_interpretation(rows: list[dict]) -> None:
         f"With {last['size']} pairs the best alpha is **{last['alpha']:.3f}**; its gain over alpha 0 is {size} "
         f"({interval})."
     )
-    beta = "" if last["beta"] is None else f" Here β = {last['beta']:.2f}."
+    beta = "" if last["beta"] is None else f" {_beta_said(last)}"
     st.markdown(
         f"{verdict}{exact_differences_once('bias')}\n\n"
         "**The biased estimator.** The paper explains a best alpha above 0 on training data by a model "
@@ -451,8 +457,15 @@ def _bias_interpretation(rows: list[dict]) -> None:
     )
 
 
+def _beta_said(row: Mapping[str, Any]) -> str:
+    """`Here β = 1.73.`, with the doubt where the gain over alpha 0 may be none."""
+    if row["gain"]["low"] > 0:
+        return f"Here β = {row['beta']:.2f}."
+    return f"A β of {row['beta']:.2f} would follow, but alpha 0 fits as well."
+
+
 def _trainset_table(rows: list[dict]) -> pd.DataFrame:
-    """One row per size, as in the paper's table."""
+    """One row per size, as in the paper's table; β in brackets where alpha 0 fits as well."""
     return pd.DataFrame(
         [
             {
@@ -460,14 +473,31 @@ def _trainset_table(rows: list[dict]) -> pd.DataFrame:
                 "α = 0": interval_text(row["alpha_0"]),
                 "α = 1": interval_text(row["alpha_1"]),
                 f"best ({TUNED_PER_ROW})": interval_text(row["best"]),
-                "best α": f"{row['alpha']:.3f} ({_span_text(row['alpha_low'], row['alpha_high'])})",
-                "β": "∞" if row["beta"] is None else f"{row['beta']:.2f}",
+                "best α (span)": _alpha_and_span(row),
+                "β": _beta_cell(row),
                 "chance": _pct(row["alpha_0"]["chance"]),
                 "text to image": interval_text(row["text_to_image"]),
             }
             for row in rows
         ]
     )
+
+
+def _alpha_and_span(row: Mapping[str, Any]) -> str:
+    """`0.712 (0.698–0.726)`, or an alpha alone, with as many digits as it needs."""
+    span = _span_text(row["alpha_low"], row["alpha_high"])
+    return f"{row['alpha']:.3f} ({span})" if "–" in span else span
+
+
+def _doubtful_betas(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What β in brackets is, where one is."""
+    doubtful = any(row["gain"]["low"] <= 0 for row in rows)
+    return "β in brackets: alpha 0 fits as well (the gain’s interval holds 0). " if doubtful else ""
+
+
+def _beta_cell(row: Mapping[str, Any]) -> str:
+    beta = "∞" if row["beta"] is None else f"{row['beta']:.2f}"
+    return beta if row["gain"]["low"] > 0 else f"({beta})"
 
 
 # --- retrieval ---------------------------------------------------------------------------------------------------

@@ -401,22 +401,50 @@ def _shared_words(share: SharedWords, everything: int | None) -> str:
     return ", ".join(share.words) + (", on one object" if share.right else apart)
 
 
-def metric_lines(found: RetrievalEvaluation, metric: str, phrases: Sequence[Any] | None = None) -> list[str]:
-    """One line for every part of the queries: value, interval, chance, ties, skipped. phrases : what each query asks
-    for; queries for one colour and shape are then one question, as in the table of all strategies."""
-    spec, lines, parts = METRICS[metric], [], found.parts()
+def metric_table(found: RetrievalEvaluation, metric: str, phrases: Sequence[Any] | None = None) -> pd.DataFrame:
+    """A row for every part of the queries: value, interval, chance, queries, and where any are, tied ones; a phone has
+    no room for those that are skipped, which `how_measured` says.
+
+    phrases : what each query asks for; queries for one colour and shape are then one question, as in the table of all
+    strategies.
+    """
+    spec, parts = METRICS[metric], found.parts()
     unit = " %" if spec.unit == "percent" else ""
-    questions = None if phrases is None else _questions_of(phrases)
+    rows: list[dict[str, str | int]] = []
     for part, value in found.metrics().get(metric, {}).items():
-        e, over = value.estimate, "queries"
-        by = questions and found._over_questions(metric, parts[part], questions)
-        if by:
-            e, over = e._replace(low=by.low, high=by.high), "questions"
-        lines.append(
-            f"{_part_text(part)}: {_pct(e.value)}{unit} (95 % interval over {over} {_pct(e.low)}–{_pct(e.high)}), "
-            f"chance {_pct(e.chance)}{unit}, {value.queries} queries, {value.skipped} skipped, {e.ties} tied"
+        e = value.estimate
+        if by := _over_questions(found, metric, parts[part], phrases):
+            e = e._replace(low=by.low, high=by.high)
+        row: dict[str, str | int] = {"": _part_text(part), spec.label: f"{_pct(e.value)}{unit}"}
+        row |= {"95 % interval": f"{_pct(e.low)}–{_pct(e.high)}", "chance": f"{_pct(e.chance)}{unit}"}
+        rows.append(row | {"queries": value.queries, "tied": e.ties})
+    table = pd.DataFrame(rows)
+    return table if table.empty or table["tied"].any() else table.drop(columns="tied")
+
+
+def _over_questions(found: RetrievalEvaluation, metric: str, mask: np.ndarray, phrases: Any) -> Any:
+    """The interval over questions, of a metric that has one; else None."""
+    return None if phrases is None else found._over_questions(metric, mask, _questions_of(phrases))
+
+
+def how_measured(subset: RetrievalSubset, found: RetrievalEvaluation, metric: str) -> str:
+    """What the words of `metric_table` are, once for all models: seen, unseen, question, skipped."""
+    said = []
+    if subset.unseen is not None:
+        named = "colour and shape" if subset.phrases is not None else "attribute and object"
+        said.append(f"Unseen: no object in training has the query’s {named} together; seen: some have.")
+    if _over_questions(found, metric, np.ones(len(subset.queries), dtype=bool), subset.phrases):
+        said.append(
+            "Intervals are over questions: queries for one colour and shape are one question, as in “What training "
+            "changes”."
         )
-    return lines
+    else:
+        said.append("Intervals are over queries.")
+    everything = found.metrics().get(metric, {}).get("all")
+    if everything and everything.skipped:
+        few = "query is" if everything.skipped == 1 else "queries are"
+        said.append(f"{everything.skipped} {few} skipped: no picture of the list is right.")
+    return " ".join(said)
 
 
 def result(run: Run, steps: Sequence[dict[str, Any]]) -> None:
