@@ -29,7 +29,7 @@ _ASKS = {  # a view as one line of a phone's field, whole at 390 pixels beside i
     BLIND: "Is text alone enough?",
     WORDS: "Where does the image count?",
     SAMPLES: "How many images needed?",
-    RETRIEVAL: "Retrieval: all captions",
+    RETRIEVAL: "Among all captions",
     TRAINSET: "On its training set",
 }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,7 +100,7 @@ _HALVES = (
     "**Which number to quote?** The held-out one in the sentence above: alpha is chosen on one random half of the "
     "groups and measured on the other, ten times."
 )
-_HELD_OUT_IS = "Held out: on groups that did not choose α."
+_HELD_OUT_IS = "Held out: on groups that α was not chosen on."
 _SPLITS = (
     "**What is ±?** The standard deviation (n − 1) of ten paired gains over α = 0, no interval. On the groups that it "
     "is chosen on, the best alpha gains too much."
@@ -114,7 +113,6 @@ _KEPT = "group-while-alpha-moves"  # in the session: set with model, metric, and
 _AT_BEST = "alpha-at-the-best"  # in the session: a set that opens at its best alpha
 _START = "alpha-at-the-start"  # in the session: where the slider stands until somebody moves it
 _FOLDED = "Its images and captions, before and after"  # what a phone opens
-_MISTAKE = "wrongly captioned image"
 # Pixels of a picture above both matrices, by images: with them and its captions a group stays on a laptop's screen.
 _PICTURES = {1: 112, 2: 96, 3: 64}
 _MOST_CAPTIONS = 5  # of more, or of more images, each picture is small beside its letter
@@ -159,7 +157,8 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         _curve_section(study, figure, alpha, metric, others)
         said, levels, more = _drawn(study, metric, others)
         flat = _why_flat(study, [metric, *others])
-        seen, tip = ([said], [levels, flat, more]) if on_phone() else ([said, levels], [more])
+        start = _curve_at_zero(study, metric)
+        seen, tip = ([said], [start, levels, flat, more]) if on_phone() else ([said, start, levels], [more])
         st.container(key="alpha-key").caption(_sentences(seen), help=_sentences(tip))
         if flat and not on_phone():
             st.container(key="alpha-flat").caption(unbroken(flat))
@@ -498,6 +497,14 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     return unbroken(f"α = {_short(alpha)}, {whole}: {changed}; {label} {value}.")
 
 
+def _curve_at_zero(study: AlphaStudy, metric: str) -> str:
+    """`α = 0 on all groups: 42.3 %.`, where the held-out value above, of halves, is another; else ""."""
+    if len(study.scores) < 2:
+        return ""
+    held, value = study.validated(metric).summary["zero"][0], study.evaluation(0.0).metrics[metric].value
+    return f"α = 0 on all groups: {_pct(value)} %." * (_pct(held) != _pct(value))
+
+
 def _drawn(study: AlphaStudy, metric: str, others: Sequence[str] = ()) -> tuple[str, str, str]:
     """What the figure's band, line, star and strip are, of those that it has; the chance level of the curves beside the
     chosen one, whose own stands above; and what can be pressed, for the tip beside it. others : these metrics."""
@@ -618,28 +625,21 @@ def _why_harm(study: AlphaStudy, metric: str) -> str:
 
 
 def _which_sentences_win(study: AlphaStudy, metric: str) -> str:
-    """Where all of the prior removed harms, which false captions win at both ends of the slider, in a sentence that is
-    in sight; "too common" or "too rare" only where luck hardly explains the count."""
+    """Where all of the prior removed harms, whether the false captions that win at both ends of the slider are commoner
+    or rarer than the true ones, in a sentence that is in sight; that there is a pattern only where luck hardly explains
+    the count. Of captions as common as the true ones nothing is counted."""
     found = _common_and_rare(study, metric)
     if found is None:
         return ""
-    ends = [(alpha, wrong, rare) for alpha, (wrong, rare) in enumerate(found) if wrong]
-    leans = [_leans(rare, wrong) for _, wrong, rare in ends]
-    if leans == [-1, 1]:
-        (_, wrong, rare), (_, wrong_all, rare_all) = ends
-        return (
-            f"At α = 0 too common sentences win, at α = 1 too rare ones: the false caption is the rarer one as text "
-            f"for {rare} of {counted(wrong, _MISTAKE)}, then for {rare_all} of {wrong_all}."
-        )
-    win = {-1: "too common sentences win", 0: "no clear pattern", 1: "too rare sentences win"}
-    said = [
-        f"At α = {alpha} {win[lean]}: the false caption is the rarer one as text for {rare} of "
-        f"{counted(wrong, _MISTAKE)}."
-        if place == 0
-        else f"At α = {alpha} {win[lean]}: {rare} of {wrong}."
-        for place, ((alpha, wrong, rare), lean) in enumerate(zip(ends, leans, strict=True))
-    ]
-    return " ".join(said)
+    said: list[str] = []
+    for alpha, (wrong, rare) in enumerate(found):
+        if not wrong:
+            continue
+        lean = _leans(rare, wrong)
+        count, which = (wrong - rare, "commoner one") if lean < 0 else (rare, "rarer one")
+        of = f"{wrong} the" if said else f"{counted(wrong, 'error')} the false caption is the"
+        said.append(f"α = {alpha}: in {count} of {of} {which}{'' if lean else ', no clear pattern'}")
+    return f"{'; '.join(said)}." if said else ""
 
 
 def _common_and_rare(study: AlphaStudy, metric: str) -> tuple[tuple[int, int], tuple[int, int]] | None:
@@ -837,7 +837,7 @@ def _offer_retrieval(here: float) -> None:
         return
     # for which there is no room beside `_offer_gain`
     unit = " of R@1 (first caption right)" * _is_only_way(here)
-    label = f"Where alpha helps{' more' * bool(here)}: retrieval, {_signed(gain)} points{unit}"
+    label = f"Where alpha helps{' more' * bool(here)}: among all captions, {_signed(gain)} points{unit}"
     page_button(
         label,
         PAGE,
@@ -924,7 +924,7 @@ def _one_group(
         what = f"α = {_short(alpha)}" if at_zero else "α"  # which is not the slider's then
         st.markdown(_turned_short(before, after, what))
         if on_phone():  # a laptop has it in sight below the drawings, which it would push down
-            st.html(f'<p class="cm-key">{escape(_signs_said(shown))}</p>')
+            shades_bar(_signs_said(shown))
         _offer_changed(study, alpha, metric, index)
     return index
 
@@ -1222,7 +1222,7 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
                 st.table(shown.loc[[name]].T)
         else:
             st.table(shown)
-        st.caption(f"Percent with 95 % intervals. {_PROTOCOL}")
+        st.caption(f"Percent with {_intervals_named(study)}. {_PROTOCOL}")
         export_section(
             f"alpha-protocol-{inputs.name}",
             lambda: _protocol_numbers(record, _one_alpha(study)),
@@ -1271,10 +1271,10 @@ def _protocol_table(
         rows.append(
             {
                 "metric": METRICS[name].label,
-                "α = 0": cell(row["alpha_0"]),
-                "α = 1": cell(row["alpha_1"]),
-                f"one α = {_alpha_text(alpha)} ({TUNED_ON_TEST})": cell(row["one_alpha"]),
-                f"best ({TUNED_PER_ROW})": f"{cell(best)} at {_spans_text(best['intervals'], most=2)}",
+                "α = 0": cell(_to_quote(row["alpha_0"])),
+                "α = 1": cell(_to_quote(row["alpha_1"])),
+                f"one α = {_alpha_text(alpha)} ({TUNED_ON_TEST})": cell(_to_quote(row["one_alpha"])),
+                f"best ({TUNED_PER_ROW})": f"{cell(_to_quote(best))} at {_spans_text(best['intervals'], most=2)}",
                 "held out": f"{_spread(held_out['value'], 1)} at {_spread(held_out['alpha'], 2)}"
                 if held_out
                 else "–",
@@ -1285,6 +1285,16 @@ def _protocol_table(
     return pd.DataFrame(rows)
 
 
+def _to_quote(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A value with the interval that the cards beside it quote: by cluster where groups hang together."""
+    return {**record, **{end: record.get("clustered", record)[end] for end in ("low", "high")}}
+
+
+def _intervals_named(study: AlphaStudy) -> str:
+    """`95 % intervals by shared caption`"""
+    return f"95 % intervals{'' if study.clusters is None else f' by shared {study.clusters.by}'}"
+
+
 def _protocol_latex(inputs: DebiasInputs, record: Mapping[str, Any]) -> str:
     """The same table in LaTeX, and below it what it is of, how it is read, and its ties."""
     table = _protocol_table(record, _one_alpha(inputs.study), _bracketed)
@@ -1293,7 +1303,7 @@ def _protocol_latex(inputs: DebiasInputs, record: Mapping[str, Any]) -> str:
     ties = f"Some groups tie by {', '.join(tied)}, which counts as wrong." if tied else "No group ties."
     dash = " –: too few groups for two halves." if "–" in set(table["held out"]) else ""
     return text_table_latex(
-        table, [f"{inputs.title}. Percent; brackets: 95 % intervals.{dash} {ties}", _PROTOCOL]
+        table, [f"{inputs.title}. Percent; brackets: {_intervals_named(inputs.study)}.{dash} {ties}", _PROTOCOL]
     )
 
 

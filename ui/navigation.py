@@ -23,7 +23,7 @@ DEBIAS_VIEWS = (
     "Without the image",
     "Word by word",
     "Images needed",
-    "Retrieval",
+    "Among all captions",
     "Training set",
 )
 ASK, CHANGES, TRAIN = RETRIEVAL_VIEWS = ("Ask for pictures", "What training changes", "Train a model")

@@ -67,7 +67,7 @@ RENAMED: dict[str, dict[str, str]] = {
         "blind check": "Without the image",
         "words": "Word by word",
         "samples": "Images needed",
-        "retrieval": "Retrieval",
+        **dict.fromkeys(("retrieval", "Retrieval"), "Among all captions"),
         "training set": "Training set",
         "queries": ASK,
         "strategies": CHANGES,
