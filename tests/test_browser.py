@@ -492,6 +492,22 @@ def test_a_model_asked_from_the_foot_of_retrieval_is_shown_from_the_page_s_begin
     settle(page)
     stands_at(page, 0)
     ask.wait_for(state="detached")
+    page.go_back()  # left the page
+    page.wait_for_url(re.compile("/Retrieval(?!.*right=)"))
+    ask.wait_for()
+
+
+def test_the_query_s_field_shows_what_is_answered_once_the_options_leave_out_the_query_before(visit):
+    """It kept “a green sphere”; a reload put it right."""
+    page = visit("/Retrieval?images=100", height=768)
+    page.get_by_text("show a green sphere").wait_for()
+    page.get_by_role("button", name="Options").click()
+    page.get_by_text("unseen in training", exact=True).click()
+    page.get_by_text("show a green sphere").wait_for(state="detached")
+    settle(page)
+    asked = page.locator(".st-key-query input").input_value()
+    assert asked != "a green sphere"
+    page.get_by_text(f"show {asked}").wait_for()
 
 
 @pytest.mark.parametrize("paper", ["Test-Time Matching", "Cola"])
@@ -2340,7 +2356,7 @@ def test_on_a_laptop_the_pages_stay_in_sight_however_far_a_page_is_scrolled(visi
     [
         ("/Retrieval", "radio", "What training changes", "view="),
         ("/Test-Time_Matching", "button", "See a finished run, left-right", "run="),
-        ("/Debias?model=builtin%2Fblip-caption", "radio", "Retrieval", "view="),
+        ("/Debias?model=builtin%2Fblip-caption", "radio", "Among all captions", "view="),
     ],
 )
 @pytest.mark.parametrize("width", [1366, 390])

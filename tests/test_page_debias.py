@@ -1233,7 +1233,7 @@ def test_where_alpha_helps_little_the_page_leads_to_where_it_helps(app, monkeypa
     (way,) = [each for each in test.button if each.label.startswith("Where alpha helps")]
     assert f"{gain['difference']:+.1f} points" in way.label
     there = fine(way.click().run())
-    assert there.segmented_control(key="view").value == "Retrieval"
+    assert there.segmented_control(key="view").value == "Among all captions"
     assert f"{gain['difference']:+.1f} points of R@1" in text(there).replace("\u00a0", " ")
 
 
@@ -1455,7 +1455,7 @@ def test_captions_of_one_name_in_several_groups_have_their_group_beside_them(app
     assert [*table.value["caption"]] == ["g0, c0", "g0, c1", "g1, c0", "g3, c1", "g3, c0", "g2, c1"]
 
 
-@pytest.mark.parametrize("view", ["Retrieval", "Training set"])
+@pytest.mark.parametrize("view", ["Among all captions", "Training set"])
 @pytest.mark.parametrize(("of_file", "count"), [("set", 5), ("model", 6)])
 def test_a_file_has_the_same_views_beside_what_no_selection_changes(app, view, of_file, count):
     """Seven were offered as soon as one of them was open, and “Word by word” then had nothing of a file."""
@@ -1603,7 +1603,7 @@ def test_samples_and_training_set_show_what_was_measured(app):
     stored = json.loads((ROOT / "assets/results/alpha_trainset.json").read_text())["rows"]
     test = app(view="Training set")
     assert f"{stored[-1]['alpha']:.3f}" in text(test) and "β / (1 + β)" in text(test)
-    table = next(d.value for d in test.dataframe if "best α" in d.value.columns)
+    table = next(d.value for d in test.dataframe if "best α (span)" in d.value.columns)
     assert table["pairs"].tolist() == [row["size"] for row in stored]
     test = app(view="Images needed")
     assert len(test.get("plotly_chart")) >= 2 and "Not measured for" not in text(test)  # the shipped set
@@ -1614,6 +1614,9 @@ def test_images_needed_says_whose_numbers_it_shows_and_measures_the_selected_set
     test = app(view="Images needed", set="scenes/left-right")
     said = text(test).replace("\\", "")
     assert f"Not measured for {MODEL} on scenes/left-right; shown: {SET}." in said
+    assert [each.value.replace("\\", "") for each in test.caption].count(
+        f"{MODEL} on {SET}"
+    ) == 2  # above its charts
     assert said.index("Not measured for") < said.index(f"{MODEL} on {SET}**, as shipped")
     fine(next(b for b in test.button if b.label == "Measure it with 30 images").click().run())
     said = text(test).replace("\\", "")
@@ -1839,7 +1842,7 @@ def test_the_page_says_that_log_p_of_a_sentence_is_a_mean_over_its_tokens_and_wh
     ("Language prior", "A captioner favours the likeliest captions before it sees an image."),
     ("Word by word", "Blue words (▲) became likelier because of the image"),
     ("Images needed", "P(t) is what a captioner gives a caption on average over images that do not show it"),
-    ("Retrieval", "Every image chooses among all captions of a set"),
+    ("Among all captions", "Every image chooses among all captions of a set"),
 ])  # fmt: skip
 def test_a_view_begins_with_what_one_sees(app, view, says):
     """A table, tiles and “not measured” stood right below the question."""
@@ -1848,7 +1851,7 @@ def test_a_view_begins_with_what_one_sees(app, view, says):
     assert said[header + 1].startswith(says)
 
 
-@pytest.mark.parametrize("view", ["Retrieval", "Training set"])
+@pytest.mark.parametrize("view", ["Among all captions", "Training set"])
 def test_r_at_1_is_explained_where_a_view_first_has_it(app, view):
     said = text(app(view=view)).replace("*", "").replace("\u00a0", " ")
     first = said.index("R@1")
@@ -1874,8 +1877,9 @@ def test_where_all_of_the_prior_removed_harms_the_page_says_that_rare_sentences_
     said = debias_alpha._why_harm(study, "text_score")
     assert "40 times; 30 of these are" in said and said.endswith("against 0 of 10 at α = 0.")
     short = debias_alpha._which_sentences_win(study, "text_score")
-    assert short.startswith("At α = 0 too common sentences win, at α = 1 too rare ones: ")
-    assert short.endswith("for 0 of 10 wrongly captioned images, then for 30 of 40.")
+    assert short == (
+        "α = 0: in 10 of 10 errors the false caption is the commoner one; α = 1: in 30 of 40 the rarer one."
+    )
     gains = AlphaStudy(-scores[:, None], -prior, np.zeros((50, 1), int), study.ids)
     assert debias_alpha._why_harm(gains, "text_score") == ""
     assert debias_alpha._which_sentences_win(gains, "text_score") == ""
@@ -1889,18 +1893,16 @@ def test_sentences_count_as_too_common_or_too_rare_only_where_an_exact_test_tell
         monkeypatch.setattr("ui.debias_alpha._common_and_rare", lambda *_: found)
         return debias_alpha._which_sentences_win(None, "text_score")
 
-    rarer = "the false caption is the rarer one as text for"
+    rarer = "the false caption is the rarer one"
     assert said((49, 22), (77, 64)) == (
-        f"At α = 0 no clear pattern: {rarer} 22 of 49 wrongly captioned images. At α = 1 too rare sentences win: "
-        "64 of 77."
+        f"α = 0: in 22 of 49 errors {rarer}, no clear pattern; α = 1: in 64 of 77 the rarer one."
     )
     assert said((232, 59), (10, 3)) == (
-        f"At α = 0 too common sentences win: {rarer} 59 of 232 wrongly captioned images. At α = 1 no clear pattern: "
-        "3 of 10."
+        "α = 0: in 173 of 232 errors the false caption is the commoner one; α = 1: in 3 of 10 the rarer one, no clear "
+        "pattern."
     )
-    assert said((0, 0), (133, 133)) == (
-        f"At α = 1 too rare sentences win: {rarer} 133 of 133 wrongly captioned images."
-    )
+    assert said((0, 0), (133, 133)) == f"α = 1: in 133 of 133 errors {rarer}."
+    assert said((0, 0), (0, 0)) == ""
     monkeypatch.setattr("ui.debias_alpha._common_and_rare", lambda *_: ((10, 3), (9, 5)))
     assert debias_alpha._why_harm(None, "text_score") == ""
 
@@ -1914,13 +1916,13 @@ def test_captions_that_are_as_likely_as_text_are_neither_too_common_nor_too_rare
 
 def test_that_common_and_then_rare_sentences_win_is_in_sight_where_the_popover_has_it(app, monkeypatch):
     """It stood in the popover “How sure is that?” alone. The few groups of these tests do not prove that it harms."""
-    assert "sentences win" not in text(app(set=FIRST))
+    assert "the commoner one" not in text(app(set=FIRST))
     monkeypatch.setattr("ui.debias_alpha._common_and_rare", lambda *_: ((20, 3), (40, 30)))
     test = app(set=FIRST)
     said = [each.value.replace("\N{NO-BREAK SPACE}", " ").replace("\u2060", "") for each in test.caption]
-    (line,) = [each for each in said if "too common sentences win" in each]
-    assert line.endswith(
-        "the false caption is the rarer one as text for 3 of 20 wrongly captioned images, then for 30 of 40."
+    (line,) = [each for each in said if "the commoner one" in each]
+    assert line.startswith("α = 0: in 17 of 20 errors ") and line.endswith(
+        "α = 1: in 30 of 40 the rarer one."
     )
 
 
@@ -2120,6 +2122,41 @@ def test_at_alpha_0_the_page_says_why_its_value_is_another_than_that_of_the_head
     said = debias_alpha._at_alpha(study, 0.0, "text_score").replace("\u00a0", " ")
     assert f"{held:.1f}" != f"{value.value:.1f}" and " groups (above: on halves): TextScore " in said
     assert "(above" not in debias_alpha._at_alpha(study, 1.0, "text_score")
+    # The curve and “Tuned and validated” begin with it, too.
+    assert debias_alpha._curve_at_zero(study, "text_score") == f"α = 0 on all groups: {value.value:.1f} %."
+
+
+def test_the_table_of_the_protocol_quotes_the_intervals_of_the_cards_and_names_them(app, scored):
+    """One value had 74.1–80.3 by shared caption on its card, and 74.2–80.3 in the table."""
+    study = scored[1][FIRST]
+    test = app(set=FIRST)
+    (table,) = [each.value for each in test.table if "held out" in each.value]
+    found = study.evaluation(0.0).metrics["text_score"].clustered
+    cell = plain_cell(table.loc["TextScore", "α = 0"])
+    assert found is not None and cell.endswith(f"({found.low:.1f}–{found.high:.1f})")
+    assert f"Percent with 95 % intervals by shared {found.by}. " in text(test)
+
+
+def test_a_beta_that_may_be_none_is_said_so_and_a_lone_alpha_stands_once():
+    """“Here β = 1.73” followed “not distinguishable from zero”, and 0.633 stood beside (0.633408)."""
+    rows = json.loads((ROOT / "assets/results/alpha_trainset.json").read_text())["rows"]
+    sure = rows[-1] | {"gain": rows[-1]["gain"] | {"low": 0.5}}
+    assert all(row["gain"]["low"] <= 0 for row in rows)
+    assert debias_views._beta_said(rows[-1]) == (
+        f"A β of {rows[-1]['beta']:.2f} would follow, but alpha 0 fits as well."
+    )
+    assert debias_views._beta_said(sure) == f"Here β = {sure['beta']:.2f}."
+    table = debias_views._trainset_table([rows[0], rows[-1], sure])
+    assert table["β"].tolist() == [
+        *(f"({row['beta']:.2f})" for row in (rows[0], rows[-1])),
+        f"{sure['beta']:.2f}",
+    ]
+    assert table["best α (span)"].tolist() == ["0.712 (0.698–0.726)", "0.633408", "0.633408"]
+
+
+def plain_cell(cell):
+    """A cell's words without what line breaks need."""
+    return cell.replace("\u00a0", " ").replace("\u2060", "")
 
 
 def test_on_a_phone_alpha_0_has_no_second_value_and_the_metric_is_said_in_plain_words(
@@ -2131,7 +2168,7 @@ def test_on_a_phone_alpha_0_has_no_second_value_and_the_metric_is_said_in_plain_
     assert plain not in text(app(set=FIRST)).replace("\u00a0", " ")
     monkeypatch.setattr("ui.debias_alpha.on_phone", lambda: True)
     said = text(app(set=FIRST)).replace("\u00a0", " ")
-    assert f"{plain} Held out: on groups that did not choose α." in said
+    assert f"{plain} Held out: on groups that α was not chosen on." in said
     assert debias_alpha._at_alpha(study, 0.0, "text_score") == "α = 0: no debiasing."
     assert " fixed, " in debias_alpha._at_alpha(study, 1.0, "text_score").replace("\u00a0", " ")
 
@@ -2141,7 +2178,7 @@ def test_on_a_laptop_held_out_and_the_prior_are_said_beside_the_verdict_where_al
     for gain in (0.0, 4.3):
         monkeypatch.setattr("ui.debias_alpha._gain_here", lambda *_, gain=gain: gain)
         said = text(app(set=FIRST)).replace("\u00a0", " ")
-        assert ("Held out: on groups that did not choose α. P(t): the prior." in said) is (gain > 0)
+        assert ("Held out: on groups that α was not chosen on. P(t): the prior." in said) is (gain > 0)
 
 
 def test_what_a_metric_is_in_plain_words_has_no_half_sentence_and_of_one_group_nothing_is_held_out():
@@ -2160,15 +2197,15 @@ def test_a_phone_has_in_sight_the_answer_and_its_reason_and_the_rest_in_a_tip_or
     monkeypatch.setattr("ui.debias_alpha.on_phone", lambda: True)
     test = app(set=FIRST)
     seen = [each.value.replace("\u00a0", " ") for each in test.caption]
-    assert not [each for each in seen if "sentences win" in each or "flat" in each or "Chance of" in each]
+    assert not [each for each in seen if "the commoner one" in each or "flat" in each or "Chance of" in each]
     (key,) = [each for each in test.caption if each.value.startswith("Band: ")]
     assert "Chance of GroupMatch" in key.help.replace("\u00a0", " ") and "Press the figure" in key.help
     (fold,) = [each for each in test.expander if each.label == "How alpha works"]
-    assert "too common sentences win" in text(fold).replace("\u00a0", " ")
+    assert "the commoner one" in text(fold).replace("\u00a0", " ")
     assert len([each for each in seen if "Shown" in each or " at α = 0 and " in each]) == 1
 
 
-@pytest.mark.parametrize("other", ["Language prior", "Without the image", "Retrieval"])
+@pytest.mark.parametrize("other", ["Language prior", "Without the image", "Among all captions"])
 def test_alpha_and_metric_are_as_they_were_after_another_view(app, other):
     """Also after a view without a set, and in the address."""
     test = app(set=FIRST, alpha="0.4", metric="GroupScore")

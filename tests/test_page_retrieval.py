@@ -244,6 +244,68 @@ def test_a_model_or_a_set_of_the_address_that_nobody_has_is_named_and_leaves_it(
     ]
     assert not {"model", "set", "foo"} & {*test.query_params}
     assert not app(PAGE, model="builtin/clip", set="scenes/swap", images="100").warning
+    assert not app(
+        PAGE, model="openai/clip-vit-base-patch32", images="100"
+    ).warning  # of the hub, on other pages
+    (said,) = app(PAGE, model="foo", images="100").warning
+    assert said.value.replace("\\", "") == f"Unknown model 'foo'; shown: {PROTOCOL_BASE}."
+
+
+def test_a_word_that_is_no_model_is_refused_in_the_names_of_the_list_without_asking_the_hub(open_page):
+    """It spoke of the hub and of 'builtin/cola/linear', which the list shows as “Linear, trained”."""
+    test = open_page(PAGE, query=some_query(), images="100", right="linear trained")
+    (column,) = (each for each in test.columns if each.error)
+    said = column.error[0].value.replace("\\", "")
+    assert said == "Unknown model 'linear trained'; did you mean 'Linear, trained'?"
+
+
+@pytest.mark.parametrize("typed", ["A GREEN SPHERE!", " a  green sphere.. ", "“a green sphere”"])
+def test_punctuation_capitals_and_blanks_change_no_query(app, typed):
+    """“A GREEN SPHERE!” had an average precision of its own, and two sentences on several objects."""
+    test = app(PAGE, query=typed, images="100")
+    assert test.selectbox(key="query").value == "a green sphere" and not test.info and not test.warning
+    assert "of the first 8 show a green sphere.**" in text(test)
+
+
+@pytest.mark.parametrize("view", ["Ask for pictures", "What training changes"])
+def test_blanks_are_no_query(app, view):
+    field = "query" if view == "Ask for pictures" else "changed_query"
+    test = app(PAGE, view=view, images="100", **{field: "   "})
+    assert test.selectbox(key=field).value == "a green sphere"
+
+
+def test_words_of_ones_own_are_scored_without_the_punctuation_around_them(app):
+    with_mark = app(PAGE, query="Two red cubes!!", images="100")
+    assert html(with_mark) == html(app(PAGE, query="two red cubes", images="100"))
+
+
+def test_one_object_with_words_that_are_not_judged_is_spoken_of_as_one(app):
+    test = app(PAGE, query="a green sphere on the left", images="100", most="32")
+    (box,) = [*test.info, *test.warning]
+    assert (
+        "The button below asks for it alone." in box.value.replace("\\", "")
+        and "one of them" not in box.value
+    )
+    said = html(test)
+    assert "every word, on different objects" in said or "cm-apart" not in said
+    assert "wrong objects" not in said + text(test)
+
+
+def test_the_query_s_field_has_the_query_that_is_answered_once_the_options_leave_out_the_one_before(app):
+    """It kept “a green sphere” above the pictures of a yellow rubber ball."""
+    test = app(PAGE, images="100")
+    fine(test.segmented_control(key="queries").set_value("unseen in training").run())
+    field = test.selectbox(key="query")
+    assert field.proto.set_value and field.value in text(test) and field.value != "a green sphere"
+
+
+def test_a_list_of_right_pictures_alone_measures_nothing_and_says_so(app):
+    """“Average precision 100.0 % (chance 100.0 %)”: the pictures without a sphere are left out."""
+    said = text(app(PAGE, query="a sphere", images="100")).replace("\xa0", " ")
+    assert "every ranked picture is right and every order as good: nothing is measured" in said
+    assert "Average precision" not in said
+    whole = text(app(PAGE, query="a sphere", images="100", pool="all images (standard mAP)"))
+    assert "Average precision" in whole and "nothing is measured" not in whole
 
 
 def test_the_link_of_the_export_names_set_model_number_and_query(app):
@@ -269,9 +331,15 @@ def test_queries_narrow_to_what_was_unseen_and_to_words(app):
 
 def test_every_query_is_measured_with_interval_chance_and_skipped(app):
     test = app(PAGE, images="100", measure="true")
-    told = text(test)
-    assert "unseen" in told and "skipped" in told and "tied" in told and "chance" in told
+    told = text(test).replace("\xa0", " ")
+    assert "Unseen: no object in training has the query’s colour and shape together; seen: some have." in told
+    assert "2 queries are skipped: no picture of the list is right." in told
+    (table,) = [plain(each.value) for each in test.table if "chance" in each.value]
+    assert list(table) == ["", "Cola mAP", "95 % interval", "chance", "queries"]  # no query is tied
+    assert table[""].tolist()[:4] == ["all", "seen", "unseen", "1 attribute"]
+    assert told.count("are one question") == 1
     fine(test.selectbox(key="rmetric").set_value("mean_rank_distractor").run())
+    assert "Intervals are over queries." in text(test)
 
 
 @pytest.mark.parametrize("query", ["a green sphere", "a red cube and a blue ball"])
@@ -908,6 +976,8 @@ def test_the_nearest_queries_share_words_with_what_was_asked():
     assert near and all("red" in query and "cube" in query for query in near)
     assert nearest_queries("a zebra on a bicycle", queries) == [] == nearest_queries("zebra", [])
     assert nearest_queries("Purple dragon!", ["a cube", "a purple cube"]) == ["a purple cube"]
+    near = ["a little matte green ball", "a green metal ball", "a green ball"]
+    assert nearest_queries("a ball that is green", near) == near[::-1]  # fewest other words first
 
 
 def test_an_object_within_words_that_nobody_can_judge_is_offered_as_the_set_asks_for_it(app):
@@ -915,6 +985,8 @@ def test_an_object_within_words_that_nobody_can_judge_is_offered_as_the_set_asks
     test = app(PAGE, query="a red cube left of a dog", images="100")
     ways = [each.label for each in test.button if each.label.startswith("Ask “")]
     assert ways[0] == "Ask “a red block”" and len(ways) == len({*ways}) <= 3
+    test = app(PAGE, query="a ball that is green", images="100")  # “a little matte green ball” came first
+    assert [each.label for each in test.button if each.label.startswith("Ask “")][0] == "Ask “a green sphere”"
 
 
 @pytest.mark.parametrize(
@@ -1611,9 +1683,9 @@ def test_the_mean_of_all_queries_has_the_same_interval_where_one_asks_and_in_the
     rows = Measured.shipped().rows
     base = rows[(rows["strategy"] == "base") & (rows["metric"] == "cola_map")].set_index("part")
     test = app(PAGE, images="500", measure="true")
-    said = text(test).replace("\xa0", " ").replace("\\", "")
+    (table,) = [plain(each.value).set_index("") for each in test.table if "chance" in each.value]
     for name in ("all", "seen", "unseen"):
         row = base.loc[name]
         ends = f"{row['mean_low']:.1f}–{row['mean_high']:.1f}"
-        assert f"{name}: {row['value']:.1f} % (95 % interval over questions {ends})" in said, name
-    assert "queries for one colour and shape are one question" in said
+        assert table.loc[name].tolist()[:2] == [f"{row['value']:.1f} %", ends], name
+    assert "queries for one colour and shape are one question" in text(test)

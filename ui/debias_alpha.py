@@ -837,7 +837,7 @@ def _offer_retrieval(here: float) -> None:
         return
     # for which there is no room beside `_offer_gain`
     unit = " of R@1 (first caption right)" * _is_only_way(here)
-    label = f"Where alpha helps{' more' * bool(here)}: among all captions, {_signed(gain)} points{unit}"
+    label = f"Where alpha helps{' more' * bool(here)}: all captions, {_signed(gain)} points{unit}"
     page_button(
         label,
         PAGE,
@@ -1303,7 +1303,8 @@ def _protocol_latex(inputs: DebiasInputs, record: Mapping[str, Any]) -> str:
     ties = f"Some groups tie by {', '.join(tied)}, which counts as wrong." if tied else "No group ties."
     dash = " –: too few groups for two halves." if "–" in set(table["held out"]) else ""
     return text_table_latex(
-        table, [f"{inputs.title}. Percent; brackets: {_intervals_named(inputs.study)}.{dash} {ties}", _PROTOCOL]
+        table,
+        [f"{inputs.title}. Percent; brackets: {_intervals_named(inputs.study)}.{dash} {ties}", _PROTOCOL],
     )
 
 

@@ -124,7 +124,9 @@ def ranked_html(
         words = (
             _words_html(row)
             if found.asked is None
-            else _objects_html(found.asked.judged(getattr(image, "scene", None)), _apart_said(found) * row.apart)
+            else _objects_html(
+                found.asked.judged(getattr(image, "scene", None)), _apart_said(found) * row.apart
+            )
         )
         note = f"{told}<div>{words}</div>" if revealed else '<span class="cm-mark">?</span>'
         if revealed is None:
@@ -401,7 +403,9 @@ def _shared_words(share: SharedWords, everything: int | None) -> str:
     return ", ".join(share.words) + (", on one object" if share.right else apart)
 
 
-def metric_table(found: RetrievalEvaluation, metric: str, phrases: Sequence[Any] | None = None) -> pd.DataFrame:
+def metric_table(
+    found: RetrievalEvaluation, metric: str, phrases: Sequence[Any] | None = None
+) -> pd.DataFrame:
     """A row for every part of the queries: value, interval, chance, queries, and where any are, tied ones; a phone has
     no room for those that are skipped, which `how_measured` says.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -15,6 +16,7 @@ from core.figures.text import escape_markdown
 from core.scorers.vocabulary import vocabulary_note
 from core.scoring.retrieval import RetrievalSubset
 from ui.loaders import model_source
+from ui.old_links import seed_widgets_from_address
 from ui.selection import set_state
 from ui.trained import in_words
 
@@ -37,15 +39,20 @@ def plain_words(text: str) -> str:
 def answer_typed(field: str, queries: Sequence[str], offered: Sequence[str], first: int) -> None:
     """Before a query's field is drawn: what was typed as the set asks it, where it does; the first query where nothing
     was typed, or what was chosen is not offered. Written into the field, which would keep its former words."""
-    if field not in st.session_state:
+    state = st.session_state
+    typed = state[field] if field in state else st.query_params.get(field)
+    if field not in state and typed is None:
         return
-    typed = str(st.session_state[field] or "")
+    typed = str(typed or "")
     said = plain_words(typed)
     known = typed if typed in queries else said  # a set may ask in other than small letters
-    if known in offered:
-        st.session_state[field] = known
-    elif not said or known in queries:
-        st.session_state[field] = offered[first]
+    instead = known if known in offered else offered[first] if not said or known in queries else typed
+    if instead == typed:
+        return
+    if field not in state and field in st.query_params:  # of a link, which the field would begin with
+        st.query_params[field] = instead
+        seed_widgets_from_address()
+    state[field] = instead
 
 
 def own_query(subset: RetrievalSubset, text: str) -> RetrievalSubset:
@@ -76,7 +83,24 @@ def unknown_words(models: Sequence[str], text: str) -> list[str]:
 
 
 _LITTLE_WORDS = frozenset(
-    ("a", "an", "and", "are", "at", "by", "in", "is", "of", "on", "that", "the", "there", "to", "which", "with")
+    (
+        "a",
+        "an",
+        "and",
+        "are",
+        "at",
+        "by",
+        "in",
+        "is",
+        "of",
+        "on",
+        "that",
+        "the",
+        "there",
+        "to",
+        "which",
+        "with",
+    )
 )
 
 
@@ -99,7 +123,8 @@ def nearest_queries(text: str, queries: Sequence[str], most: int = 3) -> list[st
 def nearest_in_set(found: RetrievalSubset, text: str, most: int = 3) -> list[str]:
     """Queries of a set for words that nobody can judge, at most so many: first its own for each object that stands in
     them, then those of `nearest_queries`. Of “a red cube left of a dog” that is `a red block`, as the set calls it."""
-    return [*dict.fromkeys([*_objects_within(found, text), *nearest_queries(text, found.queries, most)])][
+    read = _THAT_IS.sub(r"\2 \1", text)
+    return [*dict.fromkeys([*_objects_within(found, read), *nearest_queries(text, found.queries, most)])][
         :most
     ]
 
@@ -122,6 +147,9 @@ def _objects_within(found: RetrievalSubset, text: str) -> list[str]:
     return named
 
 
+_THAT_IS = re.compile(
+    r"\b([\w-]+) (?:that|which) (?:is|are) ([\w-]+)"
+)  # `ball that is green`, read as `green ball`
 _MOST_WORDS, _LONGEST_OBJECT = 16, 6  # that are read of a query; of one object, its article among them
 
 
