@@ -28,7 +28,7 @@ from core.scenes.training_data import _drawn
 from core.scoring.cache import ScoreCache
 from core.scoring.load import builtin_models, load_scorer
 from core.scoring.scores import score_groups
-from ui import debias_alpha
+from ui import debias_alpha, debias_views
 from ui.export import link
 from ui.old_links import present_name
 

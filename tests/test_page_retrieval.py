@@ -986,7 +986,9 @@ def test_an_object_within_words_that_nobody_can_judge_is_offered_as_the_set_asks
     ways = [each.label for each in test.button if each.label.startswith("Ask “")]
     assert ways[0] == "Ask “a red block”" and len(ways) == len({*ways}) <= 3
     test = app(PAGE, query="a ball that is green", images="100")  # “a little matte green ball” came first
-    assert [each.label for each in test.button if each.label.startswith("Ask “")][0] == "Ask “a green sphere”"
+    assert (
+        next(each.label for each in test.button if each.label.startswith("Ask “")) == "Ask “a green sphere”"
+    )
 
 
 @pytest.mark.parametrize(

@@ -357,8 +357,8 @@ def _offer_samples(inputs: DebiasInputs, groups: GroupSet, stored: Mapping[str, 
         st.markdown(f"**{escape_markdown(line)}**", width="content")
         if inputs.prior.kind == "file":
             st.caption(
-                f"A prior file with {_FEWEST_SAMPLES} null images or more measures it: a table with columns log_prob_1, "
-                "log_prob_2, … or an NPZ file with “samples” (docs/howto/priors.md).",
+                f"A prior file with {_FEWEST_SAMPLES} null images or more measures it: a table with columns "
+                "log_prob_1, log_prob_2, … or an NPZ file with “samples” (docs/howto/priors.md).",
                 width="content",
             )
         elif not public_mode.is_public():  # whose visitors sample fewer images than it needs

@@ -106,7 +106,8 @@ _LITTLE_WORDS = frozenset(
 
 def nearest_queries(text: str, queries: Sequence[str], most: int = 3) -> list[str]:
     """Of the queries that share the most words with a text, at most so many, first those with the fewest other words,
-    of these the most alike; none that shares no word. Articles and prepositions are no words here, and a plural is its singular."""
+    of these the most alike; none that shares no word. Articles and prepositions are no words here, and a plural is its
+    singular."""
 
     def words(said: str) -> set[str]:
         found = {word.strip(".,;:!?") for word in said.lower().split()}
