@@ -2126,15 +2126,14 @@ def test_at_alpha_0_the_page_says_why_its_value_is_another_than_that_of_the_head
     assert debias_alpha._curve_at_zero(study, "text_score") == f"α = 0 on all groups: {value.value:.1f} %."
 
 
-def test_the_table_of_the_protocol_quotes_the_intervals_of_the_cards_and_names_them(app, scored):
+def test_the_table_of_the_protocol_quotes_the_intervals_of_the_cards_and_names_them():
     """One value had 74.1–80.3 by shared caption on its card, and 74.2–80.3 in the table."""
-    study = scored[1][FIRST]
-    test = app(set=FIRST)
-    (table,) = [each.value for each in test.table if "held out" in each.value]
-    found = study.evaluation(0.0).metrics["text_score"].clustered
-    cell = plain_cell(table.loc["TextScore", "α = 0"])
-    assert found is not None and cell.endswith(f"({found.low:.1f}–{found.high:.1f})")
-    assert f"Percent with 95 % intervals by shared {found.by}. " in text(test)
+    alone = {"value": 77.3, "low": 74.2, "high": 80.3}
+    found = alone | {"clustered": {"by": "caption", "low": 74.1, "high": 80.3}}
+    assert debias_alpha._to_quote(found)["low"] == 74.1 and debias_alpha._to_quote(alone) == alone
+    study = SimpleNamespace(clusters=SimpleNamespace(by="caption"))
+    assert debias_alpha._intervals_named(study) == "95 % intervals by shared caption"
+    assert debias_alpha._intervals_named(SimpleNamespace(clusters=None)) == "95 % intervals"
 
 
 def test_a_beta_that_may_be_none_is_said_so_and_a_lone_alpha_stands_once():
@@ -2152,11 +2151,6 @@ def test_a_beta_that_may_be_none_is_said_so_and_a_lone_alpha_stands_once():
         f"{sure['beta']:.2f}",
     ]
     assert table["best α (span)"].tolist() == ["0.712 (0.698–0.726)", "0.633408", "0.633408"]
-
-
-def plain_cell(cell):
-    """A cell's words without what line breaks need."""
-    return cell.replace("\u00a0", " ").replace("\u2060", "")
 
 
 def test_on_a_phone_alpha_0_has_no_second_value_and_the_metric_is_said_in_plain_words(
