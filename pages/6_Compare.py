@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import Metric
 from core.metrics.groups import GROUP_MATCH, METRICS, yes_or_no
 from core.metrics.statistics import Clusters, Comparison
+from core.scoring.load import scorer_key
 from ui.built_in import built_in_said
 from ui.compared import (
     Compared,
@@ -54,7 +56,7 @@ from ui.formatting import (
 )
 from ui.groups_needed import groups_needed
 from ui.history import page_is_drawn_again
-from ui.images import group_under_several
+from ui.images import group_under_several, has_pictures, shades_bar
 from ui.metric_cards import table_or_cards
 from ui.old_links import seed_widgets_from_address
 from ui.run_names import run_names
@@ -62,6 +64,7 @@ from ui.selection import model_said, select_on_opening
 from ui.uploads import (
     FORMATS,
     PREFIX,
+    by_row_number,
     is_upload,
     new_upload,
     not_stored,
@@ -108,7 +111,12 @@ DETECTABLE = (
 LEAD = "Is one better, or only luckier? What counts are the groups that only one of the two has right."
 COLOURS = "compared_colours"  # in the session: the two that were drawn last, by colour
 SAME_GROUPS = "`group` names the groups: those that both sides have are compared."
-_NO_GROUP = "shares no group"  # of a file, with what it would be compared with
+PAIRED = "paired_by_upload"  # in the session: the set that was selected, and the two files in its place
+KEY_OF_CARDS = "Outlined, with a dot: the matching of each side. ✓: the true pairs."
+METRICS_CITED = (
+    "The metrics are those of two papers, whose BibTeX stands below: GroupScore of Winoground, GroupMatch of "
+    "test-time matching."
+)
 
 
 def pick_other(selection: ui.Selection) -> str | None:
@@ -145,19 +153,24 @@ def pick_other(selection: ui.Selection) -> str | None:
             "Compare with the file" if selection.is_file else "Compare with",
             names,
             "other",
-            {**run_names(names), **{entry: f"{entry} ({_NO_GROUP})" for entry in strangers}},
+            {
+                **run_names(names),
+                **{entry: f"{entry} (no group of {set_said(selection)})" for entry in strangers},
+            },
             index=None,
             placeholder="a file" if selection.is_file else "a model or a file",
             help="For before and after: the model that a run began with in the sidebar, and `run/…`, what it became, "
             "here. A file may have some of the groups alone; then both are measured on these.",
         )
-        if other and other != selection.model and st.button("Swap the two", icon=":material/swap_horiz:"):
+        is_beside = other not in (None, selection.model, *strangers) and model_fits(selection)
+        if is_beside and st.button("Swap the two", icon=":material/swap_horiz:"):
             ui.select(**swapped(selection, other))
         if selection.is_file:
             file_ways(selection)
         else:
-            upload_other("Upload a file")
+            upload_other("Upload a file", selection, other)
     say_what_was_replaced(selection, other)
+    say_what_was_paired(selection, other)
     st.session_state[COMPARED_ON] = (selection.benchmark, other)
     if other in fitting:
         st.session_state.setdefault(COMPARED_WITH, {})[selection.benchmark] = other
@@ -223,11 +236,30 @@ def has_groups_of(entry: str, selection: ui.Selection) -> bool:
         return False
 
 
+def model_fits(selection: ui.Selection) -> bool:
+    """Whether what is selected in a model's place has groups of the selected set; a model can score any."""
+    return not is_upload(selection.model) or has_groups_of(selection.model, selection)
+
+
+def set_said(selection: ui.Selection) -> str:
+    """The selected set or file as its field in the sidebar has it."""
+    return selection.benchmark.removeprefix(PREFIX)
+
+
 def say_what_was_replaced(selection: ui.Selection, other: str | None) -> None:
     """As long as what took its place is compared: which file has none of these groups."""
     on, instead, before = st.session_state.get(REPLACED, (None, None, ""))
     if (on, instead) == (selection.benchmark, other):
         st.caption(escape_markdown(f"{before.removeprefix(PREFIX)} has none of these groups."))
+
+
+def say_what_was_paired(selection: ui.Selection, other: str | None) -> None:
+    """As long as they are compared: why two files stand in the place of the set that was selected."""
+    before, *both = st.session_state.get(PAIRED, ("", "", ""))
+    if both == [selection.benchmark, other]:
+        first, second = (entry.removeprefix(PREFIX) for entry in both)
+        said = f"{first} and {second} are compared with each other: neither has a group of {before}."
+        st.caption(escape_markdown(said))
 
 
 def swapped(selection: ui.Selection, other: str) -> dict[str, str]:
@@ -294,7 +326,7 @@ def two_ways(selection: ui.Selection) -> None:
         grid = st.grid(2, min_column_width=280, border=True)
     with grid.cell():
         st.markdown(f"**Compare {name} with a second file**  \nScores or embeddings of the same groups.")
-        file_field()
+        file_field(selection)
     with grid.cell():
         way_to_a_model(selection)
 
@@ -317,31 +349,54 @@ def way_to_a_model(selection: ui.Selection) -> None:
     ui.page_button(label, THIS_PAGE, state, icon=":material/compare:", type="primary")
 
 
-def file_field() -> None:
-    """A field for a file, which becomes what the selection is compared with; one that cannot be read is said below."""
+def file_field(selection: ui.Selection, before: str | None = None) -> None:
+    """A field for a file, which becomes what the selection is compared with; one that cannot be read is said below.
+    Where the set shares no group with it nor with the file before, which the new one would put aside, but the two share
+    groups, they are compared with each other. before : what is compared with the selection now."""
     try:
         entry = new_upload("other_file")
     except InputError as error:
         ui.show_error(error)
         return
-    if entry is not None:
-        ui.select(other=entry)
+    if entry is None:
+        return
+    first = before if before and is_upload(before) else selection.model
+    apart = first != entry and not any(has_groups_of(each, selection) for each in (first, entry))
+    if not selection.is_file and is_upload(first) and apart and share_groups(first, entry):
+        st.session_state[PAIRED] = (set_said(selection), first, entry)
+        ui.select(**two_files(first, entry))
+    ui.select(other=entry)
 
 
-def upload_other(label: str) -> None:
+def share_groups(entry: str, other: str) -> bool:
+    """Whether two files can be compared with each other, by the names of their groups."""
+    try:
+        a, b = upload_evaluation(entry), upload_evaluation(other)
+    except InputError:  # one that cannot be read just now
+        return False
+    is_same = a.shape == b.shape and not {*a.ids}.isdisjoint(b.ids)
+    return is_same and (len(a.ids) == len(b.ids) or not by_row_number(entry, other))
+
+
+def two_files(first: str, second: str | None) -> dict[str, Any]:
+    """What is selected where two files are compared with each other, or one with another that is still to come."""
+    return {"set": first, "other": second, "tag": []}
+
+
+def upload_other(label: str, selection: ui.Selection, before: str | None = None) -> None:
     """A button below which a file can be uploaded; it becomes what the selection is compared with. One that cannot be
-    read is said below its field, and what is compared stays."""
+    read is said below its field, and what is compared stays. before : what is compared with it now."""
     # With another key it closes over the file that has just come.
     stored = st.session_state.get("stored_upload")
     with st.popover(label, icon=":material/upload_file:", key=f"another-file-{stored}"):
         st.caption(f"{FORMATS} {SAME_GROUPS}")
-        file_field()
+        file_field(selection, before)
 
 
 def file_ways(selection: ui.Selection) -> None:
     """What a file can be compared with besides those in the list: another file, or a model on the benchmark that it was
     made on."""
-    upload_other("Upload another file")
+    upload_other("Upload another file", selection)
     benchmark = ui.benchmark_of(selection.groups)
     if benchmark is not None:
         state = {**benchmark, "model": selection.benchmark, "other": None}
@@ -349,18 +404,23 @@ def file_ways(selection: ui.Selection) -> None:
         ui.page_button(label, THIS_PAGE, state, icon=":material/compare:")
 
 
-def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], notes: str, shared: str) -> Any:
-    """Who is ahead, and every metric of both as bars; gives the figure. notes : what both are measured on, "" where
-    that is all groups of the set. shared : of `Compared`."""
+def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], found: Compared) -> Any:
+    """Who is ahead, and every metric of both as bars; gives the figure. What decides how the numbers are read, how many
+    groups each has and what is taken for true, stands above the figure."""
     first, second = (side.name for side in sides)
     compared = paired.differences(a, b)
     match = compared[GROUP_MATCH]
     apart = {name: compared[name] for name in Metric.same(compared)}
-    said = verdict(match, (a, b), first, second, len(apart), shared) + others_apart(apart, first, second)
+    said = verdict(match, (a, b), first, second, len(apart), found.shared) + others_apart(
+        apart, first, second
+    )
     st.markdown(
         f"{said}  \n{alone_right(match, first, second)}",
         help=of_the_headline(match, len(apart)) or None,
     )
+    above, below = ("", found.line) if found.is_in_order else (found.line, "")
+    if above := f"{above} {truth_line(b, sides[1])}".strip():
+        st.caption(escape_markdown(above))
     data = figures.bars_data({first: a.metrics, second: b.metrics}, list(apart))
     figure = figures.paired_bars_figure(data, kept_colours(data.rows))
     values = "; ".join(
@@ -371,8 +431,17 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], notes: str,
     how = by_shared_where([of.metrics[name] for of in (a, b) for name in data.metrics])
     # What the selected one is stands in the help of the line above.
     what = built_in_said(sides[1].name)
-    st.caption(escape_markdown(f"Thin lines: 95 % intervals{how}. {what} {notes}"))
+    st.caption(escape_markdown(f"Thin lines: 95 % intervals{how}. {what} {below}"))
     return figure
+
+
+def truth_line(b: Evaluation, side: Side) -> str:
+    """What is taken for true of the second one, where its file does not say it; "" where it does. Of the selected one
+    it stands above, in the line of the selection."""
+    if b.truth_of:
+        return f"{side.name} has no ground truth; truth: of {b.truth_of}."
+    assumed = f"{side.name} has no ground truth: image i is assumed to belong to caption i."
+    return "" if b.truth_given else assumed
 
 
 def kept_colours(names: Sequence[str]) -> list[str]:
@@ -864,12 +933,16 @@ def cards(
     indices = indices[np.argsort(-widest[indices], kind="stable")]
     said = escape_markdown(class_text(CLASSES[chosen], sides))
     # How many they are stands in the button of the class.
-    st.caption(f"Of {counted(len(groups), 'group')}: {said} by {METRICS[metric].label}, largest margin first")
+    st.caption(
+        f"Of {counted(len(groups), 'group')}: {said} by {METRICS[metric].label}, largest margin of either first"
+    )
     count = -(-len(indices) // PER_PAGE)
     if st.session_state.get("cards", 1) > count:
         st.session_state["cards"] = 1
     start = (st.session_state.get("cards", 1) - 1) * PER_PAGE
     shown = [*map(int, indices[start : start + PER_PAGE])]
+    if not any(has_pictures(groups[index]) for index in shown):  # what cards have in the place of pictures
+        shades_bar(KEY_OF_CARDS)
     with st.container(key="side-cards"):  # rows with small pictures on a phone
         grid = st.grid(2, min_column_width=300, border=True)
     for index in shown:
@@ -933,9 +1006,7 @@ def page(selection: ui.Selection) -> None:
         a, b, groups = found.first, found.second, found.selection.selected_groups
         sides = sides_of(selection.model, other)
         check_shapes(a, b, sides)
-        # What is said of the selected one's truth stands above.
-        truth = f"{sides[1].name} has no ground truth; truth: of {b.truth_of}." if b.truth_of else ""
-        figure = overview(a, b, sides, " ".join(filter(None, (found.line, truth))), found.shared)
+        figure = overview(a, b, sides, found)
     differing(a, b, groups, sides)
     table = every_metric(a, b, sides)
     if found.is_in_order:
@@ -946,7 +1017,16 @@ def page(selection: ui.Selection) -> None:
     ui.export_section(
         name, partial(printed, found, other), {"metrics": figure}, table_label="Metrics (CSV)", **given
     )
-    ui.cite(groups)
+    cite(groups, selection, other)
+
+
+def cite(groups: GroupSet, selection: ui.Selection, other: str) -> None:
+    """Where data and metrics come from; of two files both are the data, and no data of Winoground's is used."""
+    if not selection.is_file:
+        ui.cite(groups)
+        return
+    both = _and([entry.removeprefix(PREFIX) for entry in (selection.benchmark, other)])
+    ui.cite(replace(groups, title=both, source="your files", citation=both), note=METRICS_CITED)
 
 
 def scales_line(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> str:
@@ -1018,22 +1098,54 @@ def set_of(selection: ui.Selection) -> str:
 
 
 def nothing_in_common(selection: ui.Selection, other: str) -> None:
-    """Say that the two have no group in common, and offer the benchmark that the file was made on."""
+    """Say that the two have no group in common, and offer the benchmark that the file was made on, or to compare the
+    visitor's files with each other. Raises InputError for a model that is none."""
     names = selection.model, other
-    where, plain = benchmark_of_file(names), [model_said(name).removeprefix(PREFIX) for name in names]
-    on = "" if selection.is_file else f" on {selection.groups.title or selection.benchmark}"
-    line = f"{plain[0]}{on} and {plain[1]} have no group in common."
+    for name in names:
+        if not is_upload(name):
+            scorer_key(ui.model_source(name))
+    line, where = no_group_line(selection, other), benchmark_of_file(names)
     hint = next(filter(None, map(naming_hint, filter(is_upload, names))), "")
-    if hint:
-        raise InputError(f"{line} {hint}")
-    if where is None:
-        raise InputError(f"{line} Choose the benchmark that the file was made on.")
-    ui.offer_nearest(
-        f"{line} The file has groups of {where['set']}, split {where['split']}.",
-        f"Compare them on {where['set']}",
-        THIS_PAGE,
-        {**where, "model": selection.model, "other": other, "tag": []},
-    )
+    if not hint and where is not None:
+        ui.offer_nearest(
+            f"{line} The file has groups of {where['set']}, split {where['split']}.",
+            f"Compare them on {where['set']}",
+            THIS_PAGE,
+            {**where, "model": selection.model, "other": other, "tag": []},
+        )
+        return
+    file = next(filter(is_upload, reversed(names)))
+    do = hint or f"Compare {file.removeprefix(PREFIX)} with a file of the same groups."
+    ui.show_error(InputError(f"{line} {do}"))
+    ways_of_files(file)
+
+
+def no_group_line(selection: ui.Selection, other: str) -> str:
+    """Which of the two has no group of what: of the selected set, or of the selected file."""
+    files = [entry for entry in dict.fromkeys((selection.model, other)) if is_upload(entry)]
+    strangers = [entry.removeprefix(PREFIX) for entry in files if not has_groups_of(entry, selection)]
+    on = f"the selected groups of {set_said(selection)}" if selection.tags else set_said(selection)
+    if len(strangers) == 2:
+        return f"Neither {strangers[0]} nor {strangers[1]} has a group of {on}."
+    if len(strangers) == 1:
+        return f"{strangers[0]} has no group of {on}."
+    names = " and ".join(model_said(name).removeprefix(PREFIX) for name in (selection.model, other))
+    return f"{names} have no group in common on {on}."
+
+
+def ways_of_files(entry: str) -> None:
+    """Where a file cannot be compared with what is selected: each other file of the visitor's that shares groups with
+    it, the earlier one first; of a file that is alone the page on which another one can be brought."""
+    files = upload_names()[::-1]  # the oldest first
+    fitting = [other for other in files if other != entry and share_groups(entry, other)]
+    pairs = [sorted((entry, other), key=files.index) for other in fitting]
+    with st.container(horizontal=True, key="compare-files"):
+        for first, second in pairs or [(entry, None)]:
+            a, b = (each.removeprefix(PREFIX) if each else "another file" for each in (first, second))
+            label = escape_markdown(f"Compare {a} with {b}")
+            ui.page_button(
+                label, THIS_PAGE, two_files(first, second), icon=":material/compare:", type="primary"
+            )
 
 
 def naming_hint(entry: str) -> str:

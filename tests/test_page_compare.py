@@ -556,7 +556,7 @@ def test_a_file_compared_on_another_set_gives_way_to_the_default_partner(app, op
     fine(test.selectbox(key="other").set_value(third).run())
     assert "has none of these groups" not in text(test)
     wrong = open_page(COMPARE, set=SET, model="builtin/clip", other=second)  # a link that names both
-    assert "in common" in wrong.error[0].value
+    assert f"b.csv has no group of {SET}." in wrong.error[0].value.replace("\\", "")
 
 
 def test_files_that_share_no_group_are_last_and_say_so_and_the_address_has_their_names_alone(app, tmp_path):
@@ -566,14 +566,98 @@ def test_files_that_share_no_group_are_last_and_say_so_and_the_address_has_their
     second = uploaded(tmp_path, "z.csv", with_right({1, 2, 3}))
     test = app(COMPARE, set=first)
     field = test.selectbox(key="other")
-    assert field.options == [second, f"{stranger} (shares no group)"] and field.value == second
+    assert field.options == [second, f"{stranger} (no group of m.csv)"] and field.value == second
     assert "".join(test.query_params["other"]) == second and test.dataframe
     test.selectbox(key="other").set_value(stranger).run()
-    assert "".join(test.query_params["other"]) == stranger and "in common" in test.error[0].value
+    assert "".join(test.query_params["other"]) == stranger and "a.csv has no group" in test.error[
+        0
+    ].value.replace("\\", "")
     test = app(COMPARE, set=SET, model="builtin/clip", other=stranger)
     *_, shared, one, other = test.selectbox(key="other").options
-    assert shared == stranger and {one, other} == {f"{name} (shares no group)" for name in (first, second)}
+    assert shared == stranger and {one, other} == {f"{name} (no group of {SET})" for name in (first, second)}
     assert test.selectbox(key="other").value == stranger and "3 groups that both have" in text(test)
+
+
+def scores_as_csv(seed, groups=6, match=True):
+    """A table of scores of groups that no set has, as somebody writes one by hand."""
+    random = np.random.default_rng(seed)
+    rows = [
+        f"g{group},i{i},c{j},{random.normal():.3f}{f',{int(i == j)}' * match}"
+        for group, i, j in np.ndindex(groups, 2, 2)
+    ]
+    return "\n".join(["group,image,caption,score" + ",match" * match, *rows]).encode()
+
+
+def by_hand(name, **how):
+    """Such a table as a stored file."""
+    return f"upload/{UploadStore().add(name, scores_as_csv(len(name), **how)).name}"
+
+
+def test_two_files_brought_beside_a_set_that_has_none_of_their_groups_are_compared_with_each_other(app):
+    """The second took the place of the first, and an otherwise empty page said that they share no group."""
+    test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip")
+    test.file_uploader(key="other_file").upload("a.csv", scores_as_csv(1)).run()
+    said = "a.csv has no group of scenes/attribute-swap. Compare a.csv with a file of the same groups."
+    assert test.error[0].value.replace("\\", "") == said
+    assert button(test, "Compare a.csv with another file") and not any("Swap" in b.label for b in test.button)
+    test.file_uploader(key="other_file").upload("b.csv", scores_as_csv(2)).run()
+    fine(test)
+    assert (test.selectbox(key="set").value, test.selectbox(key="other").value) == (
+        "upload/a.csv",
+        "upload/b.csv",
+    )
+    said = "a.csv and b.csv are compared with each other: neither has a group of scenes/attribute-swap."
+    assert said in text(test).replace("\\", "") and test.dataframe and button(test, "Swap the two")
+
+
+def test_where_nothing_can_be_compared_each_pair_of_files_is_a_button_and_no_swap_is_offered(app, open_page):
+    first, second = by_hand("a.csv"), by_hand("bb.csv")
+    by_hand("other.csv", groups=3)
+    where = {"set": "scenes/attribute-swap", "model": "builtin/clip", "other": second}
+    test = open_page(COMPARE, **where)
+    assert "bb.csv has no group of scenes/attribute-swap." in test.error[0].value.replace("\\", "")
+    labels = [each.label.replace("\\", "") for each in test.button]
+    ways = [label for label in labels if label.startswith("Compare ")]
+    assert ways == ["Compare a.csv with bb.csv", "Compare bb.csv with other.csv"]
+    assert not any("Swap" in label for label in labels)
+    test = fine(next(b for b in test.button if "a\\.csv" in b.label or "a.csv with" in b.label).click().run())
+    assert (test.selectbox(key="set").value, test.selectbox(key="other").value) == (first, second)
+    both = open_page(COMPARE, set="scenes/attribute-swap", model=first, other=second)
+    said = "Neither a.csv nor bb.csv has a group of scenes/attribute-swap."
+    assert said in both.error[0].value.replace("\\", "")
+    assert not any("Swap" in each.label for each in both.button)
+
+
+def test_a_model_that_there_is_not_is_said_before_groups_that_are_not_shared(open_page):
+    test = open_page(COMPARE, set="scenes/nonsense", model="builtin/clop", other=by_hand("a.csv"))
+    assert "did you mean 'builtin/clip'?" in test.error[0].value and "group" not in test.error[0].value
+    (said,) = [each.value.replace("\\", "") for each in test.warning if "nonsense" in each.value]
+    assert "scenes/attribute-swap" not in said and "in the field “Benchmark or file”." in said
+
+
+def test_what_is_taken_for_true_and_how_many_groups_each_file_has_stand_below_the_headline(app):
+    first, second = by_hand("a.csv"), by_hand("some.csv", groups=4, match=False)
+    test = app(COMPARE, set=first, other=second)
+    captions = [each.value.replace("\\", "") for each in test.caption]
+    said = "a.csv has 6 groups, some.csv has 4 groups. some.csv has no ground truth: image i is assumed to belong to "
+    (at,) = [i for i, each in enumerate(captions) if each.startswith(said)]
+    assert captions[at].endswith("caption i.") and "Thin lines" in captions[at + 1]
+
+
+def test_cards_of_files_have_their_key_once_and_say_whose_margin_orders_them(app):
+    test = app(COMPARE, set=by_hand("a.csv"), other=by_hand("bb.csv"))
+    assert html(test).count("Outlined, with a dot: the matching of each side. ✓: the true pairs.") == 1
+    assert any("largest margin of either first" in each.value for each in test.caption)
+    assert "Outlined, with a dot: the matching of each side" not in html(
+        app(COMPARE, set=SET, model="builtin/clip")
+    )
+
+
+def test_the_source_of_two_files_names_both_and_why_winoground_is_cited(app):
+    test = app(COMPARE, set=by_hand("a.csv"), other=by_hand("bb.csv"))
+    said = [each.value for each in test.text]
+    assert "Data: a.csv and bb.csv" in said and "Cite the data as: a.csv and bb.csv" in said
+    assert any("The metrics are those of two papers" in each.value for each in test.caption)
 
 
 def test_a_set_chosen_on_another_page_brings_its_default_partner(app, tmp_path):

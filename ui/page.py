@@ -55,6 +55,7 @@ from ui.uploads import (
     upload_evaluation,
     upload_names,
 )
+from ui.visitor import on_phone
 
 log = logging.getLogger("crossmatch.pages")
 
@@ -184,7 +185,8 @@ def _warn_unknown_selection() -> None:
     if is_upload(asked) and asked not in files:
         st.warning(escape_markdown(str(not_stored(asked))), icon=":material/link_off:")
     else:
-        warn_unknown("benchmark", [asked], [*benchmarks(), *shifted_names(), *files])
+        field = "Set, model" if on_phone() else "Benchmark or file"
+        warn_unknown("benchmark", [asked], [*benchmarks(), *shifted_names(), *files], field)
     warn_unknown("split", st.query_params.get_all("split"), available_splits())
     if is_public():  # elsewhere the field takes any name, and says what is wrong with it
         warn_unknown("model", st.query_params.get_all("model"), [*model_names(), *files])
