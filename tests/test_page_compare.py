@@ -318,7 +318,7 @@ def test_the_two_accuracies_of_the_table_have_one_decimal_as_all_of_the_page(app
 
 def test_the_groups_that_only_one_of_them_has_right_open_under_both(app):
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
-    assert "largest margin first" in text(test)
+    assert "largest margin of either first" in text(test)
     first = next(b for b in test.button if b.label.startswith("Compare "))
     fine(first.click().run())
     assert html(test).count("cm-verdicts") == 2
@@ -599,7 +599,8 @@ def test_two_files_brought_beside_a_set_that_has_none_of_their_groups_are_compar
     test.file_uploader(key="other_file").upload("a.csv", scores_as_csv(1)).run()
     said = "a.csv has no group of scenes/attribute-swap. Compare a.csv with a file of the same groups."
     assert test.error[0].value.replace("\\", "") == said
-    assert button(test, "Compare a.csv with another file") and not any("Swap" in b.label for b in test.button)
+    labels = [each.label.replace("\\", "") for each in test.button]
+    assert "Compare a.csv with another file" in labels and not any("Swap" in label for label in labels)
     test.file_uploader(key="other_file").upload("b.csv", scores_as_csv(2)).run()
     fine(test)
     assert (test.selectbox(key="set").value, test.selectbox(key="other").value) == (

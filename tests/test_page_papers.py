@@ -490,7 +490,7 @@ def test_a_figure_of_several_data_sets_shows_one_and_the_address_says_which(app,
     choice = test.segmented_control(key="column")
     assert choice.options == ["VG-Relation", "VG-Attribution", "COCO-Order", "Flickr30k-Order", "all"]
     marks, lines = shown_figure(test)
-    ours = {"here, relations-1x4 beside VG-Relation, shipped", "chance: here 25 %"}
+    ours = {"here, relations-1x4 beside VG-Relation, ours", "chance: here 25 %"}
     assert set(marks) == {"ARO VG-Relation TextScore, paper", "chance: TextScore 50 %", *ours}
     assert len(lines) == 20
     assert "OPT, blind LM" in lines and "random, chance" not in lines
@@ -1326,7 +1326,8 @@ def test_what_is_marked_is_said_once_below_the_figure(app):
         "Language priors",
         "Table 1a",
         "**Here, with small models on rendered scenes, the generative score is above ITC on 12 of 12 sets. A model "
-        "that sees no image is above chance on 1 of 5 (scenes/word-order)** ([below ↓](#ours-here)).",
+        "that sees no image is above chance on 1 of the 5 sets with one image a group (scenes/word-order)** ([below "
+        "↓](#ours-here)).",
     ),
     (
         "Language priors",

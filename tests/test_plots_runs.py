@@ -216,7 +216,7 @@ def test_where_there_is_no_paper_the_shipped_numbers_take_its_place():
     record = {"lines": [{"line": "A", "cells": [cell("TTM", "group_match", shipped=80.0, shipped_std=1.0)]}]}
     data = figures.papers_data(record)
     assert data.shipped.tolist() == [[80]] and data.shipped_std.tolist() == [[1]]
-    assert [trace.name for trace in figures.papers_figure(data).data] == ["TTM GroupMatch, shipped"]
+    assert [trace.name for trace in figures.papers_figure(data).data] == ["TTM GroupMatch, ours"]
 
 
 def test_beside_the_paper_s_what_ships_is_drawn_of_the_same_metric_and_no_row_stands_blank():
@@ -233,7 +233,7 @@ def test_beside_the_paper_s_what_ships_is_drawn_of_the_same_metric_and_no_row_st
     data = figures.papers_data({"lines": lines})
     assert data.lines == ["CLIP", "built-in world, MM-Pred"]
     drawn = {trace.name: list(trace.x) for trace in figures.papers_figure(data).data}
-    assert drawn == {"GQA all, Cola mAP, paper": [40], "Cola mAP, all, shipped": [30]}
+    assert drawn == {"GQA all, Cola mAP, paper": [40], "Cola mAP, all, ours": [30]}
 
 
 def test_lines_of_the_built_in_world_stand_below_a_papers_where_all_of_its_columns_are_measured_there():

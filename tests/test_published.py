@@ -468,18 +468,17 @@ def test_before_anybody_gives_a_result_an_example_shows_what_is_said_of_one_and_
     68.15, 22.96 and 5.19; 31 of 135 groups are 22.96 %, with the interval of scipy."""
     test = app(PAPERS, paper="Your own result", published_set="MMVP-VLM", published_metric="GroupScore")
     (said,) = [each.value for each in test.caption if each.value.startswith("**Example**")]
-    ends = binomtest(31, 135).proportion_ci()
-    assert (
-        "a published number as if it were yours. **Yours, 2nd of 4, not distinguishable from chance (16.7 %)**: "
-        "22.96 % " in said.replace("\\", "")
-    )
-    assert f"{100 * ends.low:.2f}" in said.replace("\\", "") and "SigLIP" in said
+    assert said.replace("\\", "") == "**Example**: SigLIP-B16's 22.96 % would be 2nd of 4."
     button(test, "Fill in this example").click()
     fine(test.run())
     assert test.text_input(key="published_value").value == "22.96"
     assert test.text_input(key="published_groups").value == "135"
     assert test.text_input(key="published_system").value == "example: SigLIP-B16"
     assert not [each for each in test.caption if each.value.startswith("**Example**")]
+    (said,) = [each.value.replace("\\", "") for each in test.markdown if each.value.startswith("**Yours")]
+    ends = binomtest(31, 135).proportion_ci()
+    assert said.startswith("**Yours, 2nd of 4, not distinguishable from chance (16.7 %)**: 22.96 % ")
+    assert f"{100 * ends.low:.2f}" in said
 
 
 def test_an_own_result_that_is_not_comparable_is_said_to_be_so_first_and_has_no_rank(app):
@@ -819,7 +818,16 @@ def test_a_file_of_too_few_groups_for_the_chosen_set_is_told_so_and_has_no_place
     test = opened(app, "group_score")
     field_of(test).upload("a.csv", path.read_bytes()).run()
     (said,) = [each.value.replace("\\", "") for each in test.error]
-    assert "names no benchmark and has 120 groups of 2x2, where Winoground has 400" in said
+    assert said.startswith(
+        "a.csv is not used: it names no benchmark and has 120 groups of 2x2, where Winoground "
+    )
+    assert said.endswith(
+        "or measure it by itself where its groups are your own, of which nothing is published."
+    )
+    both = opened(app, "group_score", published_value="31,5")
+    field_of(both).upload("a.csv", path.read_bytes()).run()
+    (said,) = [each.value.replace("\\", "") for each in both.error]
+    assert said.startswith("a.csv is not used; the number that is typed counts: it names no benchmark")
     assert "yours" not in set(systems(test)["What it is"])
 
 
@@ -975,7 +983,7 @@ def test_a_file_of_another_set_is_an_error_without_backticks(app):
     test = field.upload("metrics.json", json.dumps(evaluated("colorswap")).encode()).run()
     (error,) = test.error
     assert error.value.replace("\\", "") == (
-        "metrics.json is of colorswap, not of winoground; write a result of winoground with "
+        "metrics.json is not used: it is of colorswap, not of winoground; write a result of winoground with "
         "“crossmatch evaluate winoground --json”."
     )
     assert len(systems(test))  # the others' results stay

@@ -314,15 +314,16 @@ def _is_given() -> bool:
 
 
 def _show_example(chosen: PublishedSet, metric: str) -> None:
-    """Before anybody gives a result: what is said of one, with a published number in its place."""
+    """Before anybody gives a result: where a published number would stand, as one of one's own does."""
     example = _Example.of(chosen, metric)
     if example is None:
         return
     row = chosen._typed(metric, *example)
     table = chosen.standing(metric, row)
-    line = _own_lines(table.assign(place=_places(table)), _marks(table))[0]
+    own = table.assign(place=_places(table))[table["kind"].eq("yours")].iloc[0]
+    would = f"{escape_markdown(example.system)}'s {_pct(own['value'], 2)} % would be {own['place']}."
     with st.container(key="published-example"):
-        st.caption(f"**Example**, a published number as if it were yours. {line}")
+        st.caption(f"**Example**: {would}")
         st.button("Fill in this example", on_click=example.fill)
 
 
@@ -446,10 +447,12 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> tuple[pd.DataFra
             "A file that names no benchmark, as none of scores or embeddings does, is taken as one of "
             f"{chosen.title}, if it has as many groups of its shape."
         )
+        beside_file = st.container()  # what is wrong with the file, right below it
         st.caption(escape_markdown(assumed))
     own = _GivenFile.uploaded(file) if file is not None else _GivenFile.stored(held) if held else None
     if own is not None:
-        found = _of_file(chosen, own, metric)
+        with beside_file:
+            found = _of_file(chosen, own, metric, "; the number that is typed counts" if rows else "")
         rows += found if rows else [each.assign(**named) for each in found]
     rows.append(chosen.runs(store, metric))
     found = [each for each in rows if len(each)]
@@ -539,8 +542,9 @@ class _GivenFile(NamedTuple):
         return cls(upload.name, upload.content(), str(upload.facts["sha256"]))
 
 
-def _of_file(chosen: PublishedSet, file: _GivenFile, metric: str) -> list[pd.DataFrame]:
-    """The row of a given file; of one that cannot be read a form for its columns, or what is wrong with it."""
+def _of_file(chosen: PublishedSet, file: _GivenFile, metric: str, instead: str) -> list[pd.DataFrame]:
+    """The row of a given file; of one that cannot be read a form for its columns, or that it is not used, and why.
+    instead : what counts in its place, after that."""
     name, content = file.name, file.content
     read_as: dict[str, bytes] = st.session_state.setdefault(_READ_AS, {})
     if file.id in read_as:
@@ -558,7 +562,9 @@ def _of_file(chosen: PublishedSet, file: _GivenFile, metric: str) -> list[pd.Dat
             read_as[file.id] = renamed_now
             st.rerun()
         if not shown:
-            show_mistakes(error, name, content, "Mend")
+            why = re.sub(rf"^{re.escape(file.name)}(?=\s)", "it", str(error))
+            said = InputError(f"{file.name} is not used{instead}: {why}")
+            show_mistakes(said, name, content, "Mend")
     return []
 
 

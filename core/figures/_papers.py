@@ -28,6 +28,7 @@ _MARKER_STYLES = (
 _COLOURS = ("#6c63e0", MARK_COLOUR, "#1a9382", "#c0569f", "#5a9a32", "#8a8f98", "#b5513f")
 _SYMBOLS = ("circle", "square", "triangle-up", "diamond", "star", "triangle-down", "cross")
 # Whose numbers -> what the mark's name ends in, and how far it lies below its line's middle where yours are there, too.
+_WHOSE = {"paper": "paper", "shipped": "ours", "yours": "yours"}  # of a mark, in the legend
 _SIDES = {"paper": ("-open", -0.14), "shipped": ("-open", -0.14), "yours": ("", 0.14)}
 _CHANCE, _CHANCES = "#868c9b", 3  # the colour of chance levels, and how many a figure may have
 _UPRIGHT = 11  # pixels of a chance level's line, above and below its row's middle
@@ -273,7 +274,7 @@ def papers_figure(data: PapersData, highest: bool = False, least: float = 0) -> 
                 x=values[known],
                 y=at[known],
                 error_x={"array": deviations[known], "thickness": 1.6, "color": colour},
-                name=name if is_mixed and whose != "yours" else f"{name}, {whose}",
+                name=name if is_mixed and whose != "yours" else f"{name}, {_WHOSE[whose]}",
                 showlegend=not (is_mixed and whose == "shipped" and (~np.isnan(data.paper[:, j])).any()),
                 mode="markers",
                 marker={

@@ -335,7 +335,7 @@ class PublishedSet(NamedTuple):
                 f"{path} has {value} in [{low}, {high}] as {metric}; write it again: `{command}`."
             )
         if not named:
-            record = {**record, "split": self._split_of(record, wanted, path, command)}
+            record = {**record, "split": self._split_of(record, wanted, path)}
         row = {
             "value": value,
             "low": low,
@@ -380,7 +380,7 @@ class PublishedSet(NamedTuple):
         split = next((split for split, known in entry.counts.items() if count in known), entry.splits[0])
         return _own_cautions({"n_groups": count, "split": split}, name)
 
-    def _split_of(self, record: Mapping[str, Any], wanted: str, path: Path, command: str) -> str:
+    def _split_of(self, record: Mapping[str, Any], wanted: str, path: Path) -> str:
         """The split that a result which names no benchmark has the groups of.
 
         Raises InputError where their number or shape is that of none.
@@ -398,7 +398,8 @@ class PublishedSet(NamedTuple):
         raise InputError(
             f"{path} names no benchmark and has {own}{f' of {shape}' if shape else ''}, where {self.title} has "
             f"{theirs}; "
-            f"choose the set that the file is of, or write a result of {wanted} with `{command}`."
+            "choose the set that the file is of, or measure it by itself where its groups are your own, of which "
+            "nothing is published."
         )
 
 
