@@ -253,7 +253,7 @@ def runnable(name: str, way: Any) -> None:
         with st.container(key="figure-beside-claims" if is_beside else None):  # on a laptop; see the style
             figure, claims = st.container(), st.container()
             with claims:  # first: on a phone its lists stand above the figure, and pushed it down
-                paper_claims.each_claim(st.session_state["paper"], counted_of)
+                paper_claims.each_claim(st.session_state["paper"], counted_of, found)
             with figure:
                 about_above(name)
                 figures = figures_of(name, seeds, plan, poll)

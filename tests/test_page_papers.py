@@ -1581,6 +1581,22 @@ def test_a_phone_names_the_paper_and_says_above_the_figure_what_its_sets_ask(
     assert sum(each.value.count(sets) for each in app(PAPERS, paper=paper).markdown) == 0  # once
 
 
+@pytest.mark.parametrize(
+    ("paper", "says"),
+    [
+        ("Test-Time Matching", "GroupMatch clearly rises in 6 of 49 measurements and clearly falls in 4"),
+        ("Language priors", "the generative score is above ITC on 12 of 12 sets"),
+        ("Cola", "Token map is highest on unseen combinations"),
+    ],
+)
+def test_a_phone_has_what_came_out_here_before_the_lists_of_claims(app, monkeypatch, paper, says):
+    """It stood two screens down, below closed lists, the figure and paragraphs; a laptop has it on top."""
+    for module in ("ui.visitor", "ui.paper_claims"):
+        monkeypatch.setattr(f"{module}.on_phone", lambda: True)
+    (said,) = [each.value for each in app(PAPERS, paper=paper).markdown if "claims:" in each.value]
+    assert said.startswith(f"**Here {says}.** The paper's ")
+
+
 def test_papers_and_retrieval_count_cola_s_claims_alike(app):
     """One said 16 same, 3 different, 17 open, the other 18 left open, 16 confirmed, 3 refuted."""
     way = next(m.value for m in app(PAPERS, paper="Cola").markdown if "](#claims-here)" in m.value)

@@ -17,6 +17,7 @@ from core.papers.table_html import PAPERS, WORLD
 from ui.formatting import true_minus
 from ui.retrieval_table import _VERDICTS, _counted_verdicts, _verdict_in_words, _verdict_record
 from ui.ttm_shifts import COUNTED, TO_COUNTED, both_counts, record_of_claims
+from ui.visitor import on_phone
 
 _HERE = "A claim that does not hold **here**, with small models, may hold with the paper's."
 _JUDGED = (
@@ -135,6 +136,7 @@ _COUNTED_SO = "How measurements are counted"
 _MARKS = {"same": "✓", "different": "✗", "open": "?"}
 _MANY, _FIRST = 7, 5  # claims of a verdict: 17 in sight were two screens of a phone
 _OF_NEITHER = re.compile(r"measurements of neither kind( \(.*?\))")
+_TWO_LINES = 76  # letters that stand with the number of claims in two lines of a phone
 _EACH = "claims-here"  # the place of all claims with their numbers
 
 
@@ -156,11 +158,12 @@ def has_claims(paper: str) -> bool:
     return bool(_claims_of(PAPERS.get(paper, ""))[0])
 
 
-def each_claim(paper: str, lines: Mapping[str, Any] | None = None) -> None:
+def each_claim(paper: str, lines: Mapping[str, Any] | None = None, found: str = "") -> None:
     """Beside the figure, in a narrow window below it: which claims hold and which do not, and every claim with its
     numbers, once it is opened.
 
     lines : `TablePlan.record()` of the table of all sets and models, where it is counted beside the claims.
+    found : the sentences on what came out here; a phone, which has them far below, has the first one before the lists.
     """
     claims, rule = _claims_of(PAPERS.get(paper, ""))
     if not claims:
@@ -168,7 +171,9 @@ def each_claim(paper: str, lines: Mapping[str, Any] | None = None) -> None:
     with st.container(key="claims-here-said"):  # on a phone below the lists, once one of them is open
         st.markdown(_HERE)
     with st.container(key="claims-named"):  # on a phone, which has the lists in place of the way to them
-        st.markdown(f"**The paper's {counted(len(claims), 'claim')}**")
+        of_paper = f"The paper's {counted(len(claims), 'claim')}"
+        first = _first_found(found) if on_phone() else ""
+        st.markdown(f"**{first}** {of_paper}:" if first else f"**{of_paper}**")
     st.html(f'<div id="{_EACH}"></div>')  # right before the lists, which a way to it opens
     _in_short(claims)
     why = _why_less(record_of_claims() or {}) if PAPERS[paper] == "TTM" else ""
@@ -181,6 +186,16 @@ def each_claim(paper: str, lines: Mapping[str, Any] | None = None) -> None:
             how_counted(lines)
         if why:
             st.markdown(f"**{_WHY_LESS}** {why}")
+
+
+def _first_found(found: str) -> str:
+    """What came out here in one sentence of two lines of a phone: without what its sets and words are; "" where it is
+    longer."""
+    told = re.search(r"Here, with small models on rendered scenes, (.+?)(?:\. |\*\*)", f"{found}**")
+    if told is None:
+        return ""
+    said = re.sub(r" \([^)]*\)|, which [^,]*,", "", told[1])
+    return f"Here {said}." if len(said) <= _TWO_LINES else ""
 
 
 def how_counted(lines: Mapping[str, Any]) -> None:
