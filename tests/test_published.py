@@ -824,7 +824,8 @@ def test_a_file_of_too_few_groups_for_the_chosen_set_is_told_so_and_has_no_place
     assert said.endswith(
         "or measure it by itself where its groups are your own, of which nothing is published."
     )
-    both = opened(app, "group_score", published_value="31,5")
+    both = opened(app, "group_score")
+    fine(both.text_input(key="published_value").set_value("31,5").run())
     field_of(both).upload("a.csv", path.read_bytes()).run()
     (said,) = [each.value.replace("\\", "") for each in both.error]
     assert said.startswith("a.csv is not used; the number that is typed counts: it names no benchmark")

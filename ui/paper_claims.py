@@ -191,11 +191,12 @@ def each_claim(paper: str, lines: Mapping[str, Any] | None = None, found: str = 
 def _first_found(found: str) -> str:
     """What came out here in one sentence of two lines of a phone: without what its sets and words are; "" where it is
     longer."""
-    told = re.search(r"Here, with small models on rendered scenes, (.+?)(?:\. |\*\*)", f"{found}**")
+    plain = re.sub(r"\\(\W)", r"\1", found)  # it is Markdown
+    told = re.search(r"Here, with small models on rendered scenes, (.+?)(?:\. |\.?\*\*)", plain)
     if told is None:
         return ""
     said = re.sub(r" \([^)]*\)|, which [^,]*,", "", told[1])
-    return f"Here {said}." if len(said) <= _TWO_LINES else ""
+    return f"Here {escape_markdown(said)}." if len(said) <= _TWO_LINES else ""
 
 
 def how_counted(lines: Mapping[str, Any]) -> None:

@@ -335,7 +335,7 @@ class PublishedSet(NamedTuple):
                 f"{path} has {value} in [{low}, {high}] as {metric}; write it again: `{command}`."
             )
         if not named:
-            record = {**record, "split": self._split_of(record, wanted, path)}
+            record = {**record, "split": self._split_of(record, wanted, path, command)}
         row = {
             "value": value,
             "low": low,
@@ -380,7 +380,7 @@ class PublishedSet(NamedTuple):
         split = next((split for split, known in entry.counts.items() if count in known), entry.splits[0])
         return _own_cautions({"n_groups": count, "split": split}, name)
 
-    def _split_of(self, record: Mapping[str, Any], wanted: str, path: Path) -> str:
+    def _split_of(self, record: Mapping[str, Any], wanted: str, path: Path, command: str) -> str:
         """The split that a result which names no benchmark has the groups of.
 
         Raises InputError where their number or shape is that of none.
@@ -394,12 +394,14 @@ class PublishedSet(NamedTuple):
             return split or ("test" if entry is None else entry.splits[0])
         sizes = " or ".join(f"{known[0]} ({name})" for name, known in counts.items())
         theirs = " of ".join(filter(None, (f"{sizes} groups" if sizes else "groups", right)))
+        do = f"write a result of {wanted} with `{command}`"
+        if path.suffix.lower() != ".json":  # scores or embeddings, which may be of no set
+            do = "measure it by itself where its groups are your own, of which nothing is published"
         own = counted(count, "group") if isinstance(count, int) else "groups of unknown number"
         raise InputError(
             f"{path} names no benchmark and has {own}{f' of {shape}' if shape else ''}, where {self.title} has "
             f"{theirs}; "
-            "choose the set that the file is of, or measure it by itself where its groups are your own, of which "
-            "nothing is published."
+            f"choose the set that the file is of, or {do}."
         )
 
 
