@@ -1419,7 +1419,9 @@ def test_table_1a_says_of_its_two_claims_on_how_many_built_in_sets_they_hold(tmp
         "Here, with small models on rendered scenes, the generative "
     )
     assert f"the generative score is above ITC on {above} of {len(by)} sets" in said
-    assert f"above chance on {seen} of {len(blind)} (scenes/word-order):" in said
+    assert (
+        f"above chance on {seen} of the {len(blind)} sets with one image a group (scenes/word-order):" in said
+    )
     assert of_alpha.startswith("An α that is chosen")
 
 
