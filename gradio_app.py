@@ -640,7 +640,7 @@ def _score_when(events: Iterable[Any], fields: Sequence[Any], results: Sequence[
     watched = gr.Button("Changed", elem_id="changed")
     images = [field for field in fields if isinstance(field, gr.Image)]
     others = (field.input for field in fields if isinstance(field, gr.Dropdown))  # texts are watched
-    quietly = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+    quietly: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
     for event in (watched.click, *others):
         event(_to_score, None, results, cancels=scored, **quietly)
     for field in images:

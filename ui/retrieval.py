@@ -414,12 +414,12 @@ def metric_table(
     """
     spec, parts = METRICS[metric], found.parts()
     unit = " %" if spec.unit == "percent" else ""
-    rows: list[dict[str, str | int]] = []
+    rows: list[dict[str, Any]] = []
     for part, value in found.metrics().get(metric, {}).items():
         e = value.estimate
         if by := _over_questions(found, metric, parts[part], phrases):
             e = e._replace(low=by.low, high=by.high)
-        row: dict[str, str | int] = {"": _part_text(part), spec.label: f"{_pct(e.value)}{unit}"}
+        row: dict[str, Any] = {"": _part_text(part), spec.label: f"{_pct(e.value)}{unit}"}
         row |= {"95 % interval": f"{_pct(e.low)}–{_pct(e.high)}", "chance": f"{_pct(e.chance)}{unit}"}
         rows.append(row | {"queries": value.queries, "tied": e.ties})
     table = pd.DataFrame(rows)
