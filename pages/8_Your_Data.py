@@ -607,7 +607,9 @@ def offer_tags_of_others(entry: str) -> None:
                 args=(entry, other),
                 icon=":material/sell:",
             )
-        st.caption("Both files have the same groups.", width="content")
+        is_by_row = by_row_number(entry, *others)
+        said = "Their groups are paired by row number." if is_by_row else "Both files have the same groups."
+        st.caption(said, width="content")
 
 
 def hand_tags_on_button(entry: str) -> None:

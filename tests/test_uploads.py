@@ -563,6 +563,7 @@ def test_a_file_with_the_same_groups_takes_the_tags_of_another_one(app, file):
     assert not offered(app(DATA, set=f"upload/{file}", **scores))
     test = app(DATA, set=f"upload/{second}", **scores)
     assert offered(test) == ["Use the tags of scores.csv"]
+    assert "Both files have the same groups." in text(test)
     test = fine(next(b for b in test.button if "the tags of" in b.label).click().run())
     assert not offered(test) and "Tags: tags.csv, 300 of 300 groups matched (parity)." in [
         each.value.replace("\\", "") for each in test.success
@@ -604,6 +605,8 @@ def test_tags_are_given_by_row_number_to_files_of_as_many_groups_alone(app):
     assert [each.label.replace("\\", "") for each in test.button if each.label.startswith("Also apply")] == [
         "Also apply to b.npy (by row number)"
     ]
+    said = text(app(DATA, way="Scores or embeddings", set="upload/b.npy"))
+    assert "Their groups are paired by row number." in said and "same groups" not in said
 
 
 @pytest.mark.parametrize(
