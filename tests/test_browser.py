@@ -2968,6 +2968,18 @@ def test_the_cards_of_metrics_keep_their_height_when_their_code_comes(visit, chr
     assert seen and max(seen) - min(seen) <= 2, seen
 
 
+def test_on_the_narrowest_phone_the_views_of_retrieval_are_read_whole(visit):
+    """At 320 pixels they ended in “Ask for pict…”, “What training cha…” and “Train a m…”."""
+    page = visit("/Retrieval", width=320, height=568)
+    labels = page.locator(".st-key-view [role=radio] p")
+    labels.first.wait_for()
+    settle(page)
+    assert labels.count() == 3
+    assert labels.evaluate_all("all => all.filter(p => p.scrollWidth > p.clientWidth + 1).length") == 0
+    box = page.locator(".st-key-view [role=radio]").last.bounding_box()
+    assert box["x"] + box["width"] <= 320 and box["height"] >= 32
+
+
 def test_in_the_narrowest_header_what_opens_the_selection_does_not_lie_under_the_menu(visit, chromium):
     """At 320 pixels “Pages” covered its words and three pixels of the button."""
     server = visit("about:blank").server
