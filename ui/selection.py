@@ -494,8 +494,9 @@ def warn_unknown(kind: str, asked: Iterable[str], known: Collection[str], field:
     """
     for name in asked:
         if name and name not in known:
-            said = _elsewhere(kind, name) or str(unknown_name(kind, name, known))
-            if field and "did you mean" not in said:
+            elsewhere = _elsewhere(kind, name)
+            said = elsewhere or str(unknown_name(kind, name, known))
+            if field and not elsewhere and "did you mean" not in said:
                 said = f"{said.partition(';')[0]}; choose one of {len(known)} in the field “{field}”."
             if field and not known:
                 said = f"These groups carry no {kind}s, so {name!r} is left out."
