@@ -158,7 +158,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         said, levels, more = _drawn(study, metric, others)
         flat = _why_flat(study, [metric, *others])
         start = _curve_at_zero(study, metric)
-        seen, tip = ([said], [start, levels, flat, more]) if on_phone() else ([said, start, levels], [more])
+        seen, tip = ([said], [start, levels, flat, more]) if on_phone() else ([said, levels], [start, more])
         st.container(key="alpha-key").caption(_sentences(seen), help=_sentences(tip))
         if flat and not on_phone():
             st.container(key="alpha-flat").caption(unbroken(flat))
@@ -1040,14 +1040,20 @@ def _turned(before: GroupData, after: GroupData, alpha: float) -> str:
 
 def _leads(data: GroupData) -> list[str]:
     """Of each true pair how its score stands to that of the best false caption of its image, both as they are shown:
-    `behind caption 2, -1.97 < -1.94`."""
+    `behind caption 2, -1.97 < -1.94`, `ahead of all others, the closest is caption 2, -1.80 > -1.94`."""
     others, found = data.scores.copy(), []
+    is_one_of_many = (
+        data.scores.shape[1] > 2
+    )  # “behind caption 2, ahead of caption 3” were two rivals in a sentence
     others[tuple(zip(*data.truth_pairs, strict=True))] = -np.inf
     for i, j in data.truth_pairs:
         rival = int(others[i].argmax())
         how, sign = _ORDERS[int(np.sign(data.scores[i, j] - others[i, rival]))]
         own, other = (f"{score:z.{data.digits}f}" for score in (data.scores[i, j], others[i, rival]))
-        found.append(f"{how} caption {rival + 1}, {own} {sign} {other}")
+        whom = f"{how} caption {rival + 1}"
+        if sign == ">" and is_one_of_many:
+            whom = f"{how} all others, the closest is caption {rival + 1}"
+        found.append(f"{whom}, {own} {sign} {other}")
     return found
 
 

@@ -304,7 +304,9 @@ def _one_seed_note(run: Run, records: Sequence[Mapping[str, Any]]) -> str:
     said = _of_one_seed(run, records)
     if not said or said == _SEED_OF_SEVERAL:
         return said and _one_seed_in_short()
-    return _one_seed_in_short(*measured_gains(adaptation(run.config), _shape(records)))
+    first, last = (step["metrics"][metrics.GROUP_MATCH]["value"] for step in (records[0], records[-1]))
+    gains, start = measured_gains(adaptation(run.config), _shape(records))
+    return _one_seed_in_short(gains, start, _change_in_points(first, last))
 
 
 def _shape(records: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
