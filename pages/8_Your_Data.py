@@ -52,6 +52,7 @@ from ui.uploads import (
     files_without_tags,
     hand_tags_on,
     how_to_say_truth,
+    match_left_out,
     new_uploads,
     pick_shape,
     put_refused_aside,
@@ -273,12 +274,13 @@ def scores() -> None:
     """A field for a file, then what was found in it; what files hold stands open until there is one."""
     left, right = st.columns([3, 2])
     with left:
-        new, wrong, older, in_field, aside = new_uploads("scores_upload")
+        new, wrong, older, in_field, aside, waiting = new_uploads("scores_upload")
         entries = upload_names()
         stored_before(in_field)
         told = st.container()
     if not entries:
-        refused(wrong)
+        refused([*older, *wrong])
+        refused_before(aside)
     if new:
         st.session_state["stored_together"] = new[:2]
         st.session_state[REFUSED_WITH] = {file.file_id for file, _ in wrong}
@@ -298,16 +300,20 @@ def scores() -> None:
         )
         shape = pick_shape(entry)
     with told:
-        came_together()
-        left_out = [each for each in (*older, *wrong) if not misplaced.offer_beside(each[0], entry)]
+        came_last(is_alone=not (older or wrong or aside))
+        offered = {
+            file.file_id
+            for file, _ in (*older, *wrong, *(each for each in aside if each[0].file_id in waiting))
+            if misplaced.offer_beside(file, entry)
+        }
+        left_out = [each for each in (*older, *wrong) if each[0].file_id not in offered]
         if left_out:
             not_stored(left_out, entry)
-        for file, error in aside:
-            st.caption(f"**Not stored**: {misplaced.why_not_stored(file, error, entry)}")
         below = st.empty()
     newest_failed = any(each in left_out for each in wrong)
     if newest_failed:  # what whoever brought it goes on with; of older ones it pushed the result out of sight
         ways_on(left_out)
+    refused_before([each for each in aside if each[0].file_id not in offered], entry)
     together = [each for each in st.session_state.get("stored_together", []) if each in entries]
     if len(together) == 2 and entry in together:
         first, second = (each.removeprefix(PREFIX) for each in together)
@@ -415,13 +421,16 @@ REFUSED_WITH = (
 )
 
 
-def came_together() -> None:
-    """Of files that came at once a line each: what it was taken for, and where it is; nothing of a file alone."""
-    lines = []
-    for name, what, entries in taken_together():
+def came_last(is_alone: bool) -> None:
+    """Of the files that came last a line each: what it was taken for, and where it is.
+
+    is_alone : no file in the field was refused; the heading of its result says it of a single one then.
+    """
+    lines, taken = [], taken_together()
+    for name, what, entries in [] if is_alone and len(taken) == 1 and not taken[0].what else taken:
         *more, last = (entry.removeprefix(PREFIX) for entry in entries)
         of = f"{', '.join(more)} and {last}" if more else last
-        said = what_is_stored(entries[0])[0] if not what else _BESIDE_SAID[what].format(of)
+        said = f"{what_is_stored(entries[0])[0]}, read" if not what else _BESIDE_SAID[what].format(of)
         lines.append(f"**{escape_markdown(name)}**: {escape_markdown(said)}.")
     if lines:
         st.success("  \n".join(lines), icon=":material/check:")
@@ -437,6 +446,18 @@ def not_stored(left_out: list[tuple[Any, InputError]], entry: str) -> None:
     lines = [f"**Not stored**: {line}" for line in why]
     st.error("  \n".join(lines[:REFUSED]), icon=":material/error:")
     more_refused(lines[REFUSED:])
+
+
+def refused_before(files: list[tuple[Any, InputError]], entry: str = "") -> None:
+    """The files that are in the field still and were refused before another one came or was chosen, the newest first,
+    in a closed fold: each with its sentence and what is to be done about it. entry : the file that is shown."""
+    if not files:
+        return
+    were = "was" if len(files) == 1 else "were"
+    with st.expander(f"{counted(len(files), 'file')} before this {were} not stored"):
+        for file, error in reversed(files):
+            st.markdown(misplaced.why_not_stored(file, error, entry))
+            ways_on([(file, error)])
 
 
 def ways_on(left_out: list[tuple[Any, InputError]]) -> bool:
@@ -507,8 +528,13 @@ def file_section(entry: str, shape: str, before: bool = False) -> None:
     if said := upload_read_as(entry):
         st.caption(escape_markdown(said))
     if not evaluation.truth_given:
-        assumed = "The file has no ground truth: image i is assumed to belong to caption i."
-        st.caption(f"{assumed}{how_to_say_truth(entry)}")
+        assumed = "image i is assumed to belong to caption i."
+        lacks = (
+            f"No column was chosen as match: {assumed}"
+            if match_left_out(entry)
+            else f"The file has no ground truth: {assumed}"
+        )
+        st.caption(f"{lacks}{how_to_say_truth(entry)}")
     show_left_out(evaluation)
     second_opinion(entry, evaluation)
     links(entry)

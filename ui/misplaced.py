@@ -46,6 +46,7 @@ from ui.uploads import (
     add_beside,
     as_stored,
     groups_without_tags,
+    read_by_form,
     store_file,
     stored_upload,
     what_beside,
@@ -81,7 +82,7 @@ def _read_renamed(guess: _ScoreColumns, name: str, table: Table, file: Any = Non
     entry = store_file(f"{Path(name).stem}.csv", content)
     import_workbench.clear()
     if file is not None:
-        as_stored(file, entry.removeprefix(PREFIX))
+        read_by_form(file, entry)
     way = {"way": WAY_SCORES} if st.session_state.get("way") == WAY_IMAGES else {}
     select(**way, set=entry, shape=stored_upload(entry).shape, tag=[])
 
@@ -242,7 +243,7 @@ def no_table_of_images(now: ImportSession) -> bool:
 
 def why_not_stored(file: Any, error: InputError, in_view: str) -> str:
     """Of an upload that could not be read as scores what it looks like, or what is wrong with it: a sentence, where
-    `not_scores` has what can be done about it. in_view : the file that is shown."""
+    `not_scores` has what can be done about it. in_view : the file that is shown, "" of none."""
     name, content = file.name, file.getvalue()
     if name.lower().endswith(".zip"):
         return (
@@ -251,8 +252,9 @@ def why_not_stored(file: Any, error: InputError, in_view: str) -> str:
             else error_text(error)
         )
     kind = _kind_of_file(name, content)
-    if (what := what_beside(name, content)) == PRIOR:
-        return escape_markdown(f"{name} {_IS_BESIDE[PRIOR]}: {_WAITS[PRIOR]}")
+    what = what_beside(name, content)
+    if what == PRIOR or (what and not in_view):
+        return escape_markdown(f"{name} {_IS_BESIDE[what]}: {_WAITS[what]}")
     if what == TAGS:
         try:
             lacking = counted(groups_without_tags(in_view, name, content), "group")

@@ -20,6 +20,7 @@ from core.datasets.packed_tables import _unpacked
 from core.datasets.score_files import ScoreFile, _caption_columns, _CaptionColumns, read_tags
 from core.debiasing.priors import Prior
 from core.exchange.file_kinds import _EMBEDDINGS, _PRIOR, _SCORES, _is_tags, _kind_of_file
+from core.exchange.score_columns import _unchosen_match
 from core.exchange.uploads import PRIOR, TAGS, Upload, UploadStore
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
@@ -117,17 +118,19 @@ class NewUploads(NamedTuple):
 
     entries: list[str]  # of those that have just been stored, [] on every other run
     refused: list[tuple[Any, InputError]]  # files that cannot be read, which are not stored
-    older: list[tuple[Any, InputError]]  # such files that one which could be stored came after
+    older: list[tuple[Any, InputError]]  # such files that one which could be stored came with, and after
     stored: set[str]  # the names under which its files are stored
     aside: list[
         tuple[Any, InputError]
-    ]  # such files that the visitor has gone on from, and that it still shows
+    ]  # such files that came before the last ones or before another choice, and that it still shows
+    waiting: set[str]  # of those aside the ids of tags and priors, which wait for the scores they belong to
 
 
 def new_uploads(key: str) -> NewUploads:
     """A field for several files, of which those that can be read are stored. One that cannot is named until it is taken
     out of the field, or one of its name that follows it there is stored (the same without its mistakes); once the
-    visitor goes on to another file, aside. Tags and priors of those that have just been stored are put beside them."""
+    visitor brings or chooses another file, aside: what came last is told first. Tags and priors of those that have just
+    been stored are put beside them."""
     files = st.file_uploader(
         FILE_LABEL,
         [*FILES, "zip"],
@@ -151,18 +154,27 @@ def new_uploads(key: str) -> NewUploads:
             wrong = []
     placed = _placed_beside([file for file, _ in older + wrong], entries)
     older, wrong = ([each for each in part if each[0].file_id not in placed] for part in (older, wrong))
-    seen = st.session_state.get(_REFUSED, set())
-    if (
-        entries
-    ):  # the visitor has gone on to another file; tags and priors wait for the scores that they belong to
-        _put_aside().update(
-            f.file_id for f, _ in older + wrong if f.file_id in seen and not what_beside(f.name, f.getvalue())
-        )
+    last = _came_last({file.file_id for file in files}, is_stored=bool(entries)) - _put_aside()
     st.session_state[_REFUSED] = {f.file_id for f, _ in older + wrong}
-    aside = [each for each in older + wrong if each[0].file_id in _put_aside()]
-    older, wrong = ([each for each in part if each[0].file_id not in _put_aside()] for part in (older, wrong))
+    aside = [each for each in older + wrong if each[0].file_id not in last]
+    older, wrong = ([each for each in part if each[0].file_id in last] for part in (older, wrong))
     here = {stored[file.file_id] for file in files if file.file_id in stored}
-    return NewUploads(entries, wrong, older, here, aside)
+    behind = [f for f, _ in aside if f.file_id not in _put_aside()]
+    waiting = {f.file_id for f in behind if what_beside(f.name, f.getvalue())}
+    return NewUploads(entries, wrong, older, here, aside, waiting)
+
+
+def _came_last(ids: set[str], is_stored: bool) -> set[str]:
+    """Those of the files in that field that came last, which may be several at once.
+
+    is_stored : whether one of them has just been stored; else the ones that were before them are told no more.
+    """
+    if ids - st.session_state.get(_IN_FIELD, set()):
+        st.session_state[_CAME_LAST] = ids - st.session_state.get(_IN_FIELD, set())
+        if not is_stored:
+            st.session_state.pop(_TAKEN, None)
+    st.session_state[_IN_FIELD] = ids
+    return st.session_state.get(_CAME_LAST, set())
 
 
 def what_beside(name: str, content: bytes) -> str:
@@ -195,7 +207,7 @@ def _placed_beside(files: list[Any], entries: list[str]) -> set[str]:
             placed.add(file.file_id)
             taken.append(Taken(file.name, what, fitting))
     if entries:
-        st.session_state[_TAKEN] = taken if len(taken) > 1 else []
+        st.session_state[_TAKEN] = taken
     return placed
 
 
@@ -208,7 +220,7 @@ class Taken(NamedTuple):
 
 
 def taken_together() -> list[Taken]:
-    """Of the files that came last, if there were several, those that are still where they were put."""
+    """Of the files that came last those that are still where they were put."""
     here = upload_names()
 
     def is_there(each: Taken, entry: str) -> bool:
@@ -224,6 +236,10 @@ def taken_together() -> list[Taken]:
 
 _TAKEN = "taken_together"  # of the session
 _REFUSED = "refused_uploads"  # of the session: the files in that field that could not be read, by their ids
+_IN_FIELD, _CAME_LAST = (
+    "uploads_in_field",
+    "uploads_came_last",
+)  # so, too: all of them, and those of the last time
 
 
 def _put_aside() -> set[str]:
@@ -246,6 +262,13 @@ def _stored_here() -> dict[str, str]:
 def as_stored(file: Any, name: str = "") -> None:
     """A file of that field is not read again: what it holds is stored another way, or under this name."""
     _stored_here()[file.file_id] = name or file.name
+
+
+def read_by_form(file: Any, entry: str) -> None:
+    """A file of that field is stored under an entry by what its form says: this, now, is what came last."""
+    as_stored(file, entry.removeprefix(PREFIX))
+    st.session_state[_CAME_LAST] = set()
+    st.session_state[_TAKEN] = [Taken(entry.removeprefix(PREFIX), "", [entry])]
 
 
 def store_file(name: str, content: bytes, only_embeddings: bool = False) -> str:
@@ -384,6 +407,10 @@ def how_to_say_truth(entry: str) -> str:
     `docs/reference/formats.md` has the forms.
     """
     upload, evaluation = stored_upload(entry), _file(entry)[0]
+    if column := match_left_out(entry):
+        return escape_markdown(
+            f" If {column} says which belong together, call that column match and upload it again."
+        )
 
     def form() -> str:
         if upload.shape or Path(upload.name).suffix.lower() == ".json":  # embeddings, MTEB's predictions
@@ -400,6 +427,20 @@ def how_to_say_truth(entry: str) -> str:
 
     found = cached_on(evaluation, ("how-to-say-truth", upload.name), form)
     return f" Where that is wrong, add {found}." if found else ""
+
+
+def match_left_out(entry: str) -> str:
+    """The column of a stored table of scores that could be its match, which it has not; "" where none could."""
+    upload = stored_upload(entry)
+
+    def look() -> str:
+        if upload.shape or Path(upload.name).suffix.lower() not in (".csv", ".parquet"):
+            return ""
+        with suppress(InputError):
+            return _unchosen_match(open_table(upload.name, upload.content()))
+        return ""
+
+    return cached_on(_file(entry)[0], ("match-left-out", upload.name), look)
 
 
 _HEAD = 4096  # bytes in which the first row of a table says what its columns are

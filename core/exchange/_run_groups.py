@@ -57,11 +57,15 @@ class _RunGroups(NamedTuple):
         return alike and len({self.shape, other.shape} - {""}) < 2
 
 
+_NAMED = 3  # settings, in the sentence on groups in common
+
+
 class _InCommon(NamedTuple):
     """The groups that two runs share, where one has the first groups of the other."""
 
     counts: tuple[int, int]  # how many A and B have
     adapted: bool  # whether both were adapted on their groups
+    others: tuple[str, ...] = ()  # in what else they differ, each as `iterations 3 / 10`
 
     @property
     def size(self) -> int:
@@ -78,11 +82,17 @@ class _InCommon(NamedTuple):
         """On which groups the two are compared, and what that leaves open."""
         a, b = (counted(count, "group") for count in self.counts)
         few, many = ("A", "B") if self.counts[0] < self.counts[1] else ("B", "A")
-        open_yet = (
-            " The models were adapted on different numbers of groups, which alone can make a difference."
-            if self.adapted
-            else ""
-        )
+        open_yet = ""
+        if self.others:
+            more = f", and {len(self.others) - _NAMED} more" if len(self.others) > _NAMED else ""
+            open_yet = (
+                f" They also differ in {', '.join(self.others[:_NAMED])}{more} (A / B): each of these can make a "
+                "difference, the number of groups, too."
+            )
+        elif self.adapted:
+            open_yet = (
+                " The models were adapted on different numbers of groups, which alone can make a difference."
+            )
         return (
             f"A has {a} and B {b}; those of {few} are the first of {many}. They are compared {self.where}, each with "
             f"its last scores.{open_yet}"

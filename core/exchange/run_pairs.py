@@ -20,6 +20,7 @@ from core.exchange._run_groups import _InCommon, _RunGroups
 from core.exchange.layouts import _software_note, text_table_latex
 from core.exchange.run_table import (
     _differing,
+    _differing_settings,
     _Ends,
     _ends_of,
     _is_over,
@@ -504,7 +505,8 @@ def _groups_of_both(
             store.scores(run.id, run.done)
     except InputError as error:
         return f"{apart} Those that both have cannot be compared alone: {error}", None
-    return "", _InCommon((a, b), kinds <= {*_ADAPTED})
+    others = (said for said in _differing_settings(*both, steps) if not said.startswith("groups "))
+    return "", _InCommon((a, b), kinds <= {*_ADAPTED}, tuple(others))
 
 
 def _ends_on(sweep: SeedGroup, store: RunStore, same: Sequence[SeedGroup], count: int) -> _Ends:

@@ -198,6 +198,24 @@ def _differing(first: SeedGroup, second: SeedGroup, steps: Sequence[_Records]) -
 
     steps : the records of one run of each.
     """
+    parts, alike = _differing_settings(first, second, steps), first.runs[0].kind == second.runs[0].kind
+    numbers = [sorted(seed_of(run) for run in each.runs) for each in (first, second)]
+    seeds = " / ".join(map(_seeds_said, numbers))
+    several = "seeds" if max(map(len, numbers)) > 1 else "seed"
+    if numbers[0] == numbers[1] and not parts:
+        return "They do not differ in any setting, nor in the seed." if several == "seed" else (
+            "They do not differ in any setting, nor in the seeds."
+        )  # fmt: skip
+    if not parts:
+        return f"They differ only in the {several} (A / B): {seeds}."
+    if numbers[0] != numbers[1]:
+        parts.append(f"{several} {seeds}")
+    alone = "" if alike else " Settings that only one of the two kinds of run has are not compared."
+    return f"They differ in (A / B): {', '.join(parts)}.{alone}"
+
+
+def _differing_settings(first: SeedGroup, second: SeedGroup, steps: Sequence[_Records]) -> list[str]:
+    """The same as `iterations 3 / 10`, setting by setting, without seeds."""
     one, other = (_RunGroups.of(each.runs[0]) for each in (first, second))
     same = one.same(other)
     shapes = [
@@ -217,20 +235,7 @@ def _differing(first: SeedGroup, second: SeedGroup, steps: Sequence[_Records]) -
     names = dict.fromkeys([*sides[0], *sides[1]])
     shared = [name for name in names if alike or all(name in side for side in sides)]
     values = {name: [side.get(name, "none") for side in sides] for name in shared}
-    parts = [f"{name} {one} / {other}" for name, (one, other) in values.items() if one != other]
-    numbers = [sorted(seed_of(run) for run in each.runs) for each in (first, second)]
-    seeds = " / ".join(map(_seeds_said, numbers))
-    several = "seeds" if max(map(len, numbers)) > 1 else "seed"
-    if numbers[0] == numbers[1] and not parts:
-        return "They do not differ in any setting, nor in the seed." if several == "seed" else (
-            "They do not differ in any setting, nor in the seeds."
-        )  # fmt: skip
-    if not parts:
-        return f"They differ only in the {several} (A / B): {seeds}."
-    if numbers[0] != numbers[1]:
-        parts.append(f"{several} {seeds}")
-    alone = "" if alike else " Settings that only one of the two kinds of run has are not compared."
-    return f"They differ in (A / B): {', '.join(parts)}.{alone}"
+    return [f"{name} {one} / {other}" for name, (one, other) in values.items() if one != other]
 
 
 def _shape_of(config: Mapping[str, Any], records: _Records) -> str:

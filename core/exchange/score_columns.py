@@ -73,6 +73,8 @@ class _ScoreColumns(NamedTuple):
         if not scores:
             return None
         found = _by_name([name for name in table.columns if name not in scores], len(scores) > 1)
+        if "match" not in found and {"group", "caption"} <= {*found} and len(scores) == 1:
+            found["match"] = _match_by_values(cells, found)
         return cls(scores=scores, **found)
 
     @classmethod
@@ -180,8 +182,9 @@ class _ScoreColumns(NamedTuple):
 
     @property
     def _by_position(self) -> list[str]:
-        """Which of group, image and caption are guessed by the place of their columns alone, which no name says."""
-        held = ((meaning, getattr(self, meaning)) for meaning in ("group", "image", "caption"))
+        """Which of group, image, caption and match are guessed by the place of their columns or by what is in them
+        alone, which no name says."""
+        held = ((meaning, getattr(self, meaning)) for meaning in ("group", "image", "caption", "match"))
         return [m for m, name in held if name and not re.fullmatch(_MEANINGS[m], name.strip().lower())]
 
     @property
@@ -311,6 +314,35 @@ def _score_columns(cells: dict[str, list[str]], any_number: bool) -> tuple[str, 
         others = "|".join(_MEANINGS.values())
         return tuple([name for name in numeric if not re.fullmatch(others, name.strip().lower())][-1:])
     return tuple(broken) if len(broken) <= _MOST_CAPTIONS else ()
+
+
+_ONES_AND_ZEROS = {"1", "1.0", "true", "0", "0.0", "false"}
+
+
+def _match_by_values(cells: dict[str, list[str]], found: dict[str, str]) -> str:
+    """The one column left over that holds only 0 and 1, or true and false, and both in every group: a tag is alike
+    throughout a group. "" where there is none, or several are. found : the columns by meaning."""
+    groups = cells[found["group"]]
+    if len(groups) == _ROWS:  # the last group may go on below
+        groups = groups[: groups.index(groups[-1])]
+
+    def is_match(values: list[str]) -> bool:
+        lower = [value.lower() for value in values[: len(groups)]]
+        true = {(group, value[:1] in "1t") for group, value in zip(groups, lower, strict=True)}
+        return {*lower} <= _ONES_AND_ZEROS and bool(groups) and len(true) == 2 * len({*groups})
+
+    fitting = [name for name in cells if name not in found.values() and is_match(cells[name])]
+    return fitting[0] if len(fitting) == 1 else ""
+
+
+def _unchosen_match(table: Table) -> str:
+    """The column of a table of scores under the names that are read which could be its match and is not called so; ""
+    where there is none."""
+    if "match" in table.columns or not {*_NAMES} <= {*table.columns}:
+        return ""
+    rows = [row.cells for row in islice(table.rows(), _ROWS) if not row.fault]
+    cells = {name: [_text(row.get(name)) for row in rows] for name in table.columns}
+    return _match_by_values(cells, {name: name for name in _NAMES}) if rows else ""
 
 
 def _by_name(columns: list[str], is_wide: bool) -> dict[str, str]:
