@@ -1359,9 +1359,14 @@ def answer(pair: _Pair, metric: str | None, store: RunStore) -> None:
 def _letters_and_names(pair: _Pair) -> list[str]:
     """`A (seed 0)` and `B (seed 1)`: in the verdict letters alone sent the eye to the list; `B` of a run that nothing
     sets apart but the other's name. Markdown."""
-    own = [
-        name or apart for name, apart in zip(map(given_name, pair.runs), set_apart(*pair.runs), strict=True)
-    ]
+    told = set_apart(*pair.runs)
+    if (
+        pair.in_common is not None and pair.in_common.adapted
+    ):  # the number of groups alone tells them apart, and may not be all that differs
+        lengths = [max(run.total for run in sweep.runs) for sweep in pair.runs]
+        differ = len({*lengths}) > 1
+        told = [f"{said}, T = {n}" if differ else said for said, n in zip(told, lengths, strict=True)]
+    own = [name or apart for name, apart in zip(map(given_name, pair.runs), told, strict=True)]
     return [
         f"{side} ({escape_markdown(cut_within(said, _GIVEN_LETTERS))})" if said else side
         for side, said in zip("AB", own, strict=True)

@@ -1031,7 +1031,7 @@ def test_every_file_under_other_headers_has_a_form_of_its_own_with_its_own_guess
         ["item", "img", "cap", ["sim"]],
     ]
     test = [b for b in test.button if b.label == "Read it as scores"][2].click().run()
-    assert [each.value.count("Not stored") for each in test.error] == [2]
+    assert not test.error and before_this(test) == ["foreign.csv", "wide.csv"]
     assert test.selectbox(key="set").value == "upload/mine.csv"
     assert [meaning(test, "group", k).value for k in range(2)] == ["sample_id", "pair"]
 
@@ -1361,6 +1361,13 @@ def several(app, **content):
     return field.run()
 
 
+def before_this(test):
+    """The files that the fold of those refused before names, as it does."""
+    folds = [each for each in test.expander if "before this" in each.label]
+    lines = [each.value.replace("\\", "") for fold in folds for each in fold.markdown]
+    return [line.split()[0].rstrip(":") for line in lines]
+
+
 def said_of(test):
     return [each.value.replace("\\", "") for each in (*test.info, *test.error)]
 
@@ -1374,10 +1381,8 @@ def test_of_several_refused_files_the_newest_has_its_table_of_mistakes_and_each_
     assert not [each for each in test.dataframe if "what is wrong" in each.value.columns]
     fine_form = fine_button(test)
     assert fine_form.selectbox(key="set").value == "upload/others.csv"
-    (above,) = (each.value.replace("\\", "") for each in fine_form.error)  # and below the result the list
-    assert above.startswith("**Not stored**: bad.csv") and "bad.csv has 2 mistakes" in text(
-        fine_form
-    ).replace("\\", "")
+    assert not fine_form.error and before_this(fine_form) == ["bad.csv"]  # the form's outcome is the last one
+    assert "bad.csv has 2 mistakes" in text(fine_form).replace("\\", "")
     test = several(app, others__csv=others, bad__csv=bad)
     (table,) = [each.value for each in test.dataframe if "what is wrong" in each.value.columns]
     assert table["row"].tolist() == ["8", "9"]
@@ -1414,10 +1419,6 @@ def test_a_refused_file_is_named_aside_once_another_is_chosen_or_uploaded(app):
     """Its red box stood above the result of every file that somebody looked at later; without it, a refused and an
     accepted file looked the same in the field."""
 
-    def aside(test):
-        told = (each.value.replace("\\", "") for each in test.caption)
-        return [each.split()[2] for each in told if each.startswith("**Not stored**: ")]
-
     def uploaded_too(test, name, content):
         field = test.file_uploader(key="scores_upload")
         before = test.session_state["scores_upload"]
@@ -1429,17 +1430,53 @@ def test_a_refused_file_is_named_aside_once_another_is_chosen_or_uploaded(app):
     assert test.error[0].value.startswith("**Not stored**: bad")
     chosen = fine(test.selectbox(key="set").set_value("upload/first.csv").run())
     assert not chosen.error and "first.csv: 2 groups" in text(chosen).replace("\\", "")
-    assert aside(chosen) == ["bad.csv:"]
+    assert before_this(chosen) == ["bad.csv"]
     again = uploaded_too(chosen, "worse.csv", bad)
     (told,) = again.error[:1]
     assert "worse" in told.value and "bad.csv" not in told.value.replace("\\", "")
-    assert aside(again) == ["bad.csv:"]
+    assert before_this(again) == ["bad.csv"]
     other = "\n".join(score_rows(lambda i, j: f"{3 + (i != j)}")).encode()
     gone = uploaded_too(again, "other.csv", other)
     assert not gone.error and gone.session_state["set"] == "upload/other.csv"
-    assert aside(gone) == ["bad.csv:", "worse.csv:"]
+    assert before_this(gone) == ["worse.csv", "bad.csv"]
+    assert "**other.csv**: scores, 2 groups of 2×2, read." in said_in(gone.success)
     mended = fine(uploaded_too(gone, "worse.csv", other))
-    assert aside(mended) == ["bad.csv:"]
+    assert before_this(mended) == ["bad.csv"]
+    taken_out = mended.file_uploader(key="scores_upload")
+    taken_out._files = [
+        (f.file_id, f.name, f.getvalue(), f.type)
+        for f in mended.session_state["scores_upload"]
+        if f.name != "bad.csv"
+    ]
+    assert not before_this(fine(taken_out.run()))
+
+
+def said_in(boxes):
+    return " ".join(each.value.replace("\\", "") for each in boxes)
+
+
+def test_a_form_of_columns_stays_in_reach_once_another_file_is_stored_and_a_spare_column_of_0_and_1_is_its_match(
+    app,
+):
+    """It was gone with the next file, and the result said that the file had no ground truth."""
+    rows = [
+        "grp,img,cap,sc,m",
+        *(f"{g},{i},{j},{g + (i == j)},{int(i == j)}" for g in range(4) for i in (0, 1) for j in (0, 1)),
+    ]
+    test = several(app, headers__csv=rows)
+    assert meaning(test, "match").value == "m"
+    field, (before,) = test.file_uploader(key="scores_upload"), test.session_state["scores_upload"]
+    field._files = [(before.file_id, before.name, before.getvalue(), before.type)]
+    test = field.upload("good.csv", "\n".join(score_rows()).encode(), "text/csv").run()
+    assert before_this(test) == ["headers.csv"] and not said_of(test)
+    read = fine_button(test)
+    assert read.selectbox(key="set").value == "upload/headers.csv" and not before_this(read)
+    assert "no ground truth" not in text(read)
+    test = several(app, headers__csv=rows)
+    meaning(test, "match").set_value("(none)")
+    told = text(fine_button(test)).replace("\\", "")
+    assert "No column was chosen as match: image i is assumed to belong to caption i. If m says" in told
+    assert "no ground truth" not in told
 
 
 def test_a_file_with_the_ids_of_a_built_in_set_opens_beside_it_by_one_button(app):
@@ -1543,7 +1580,7 @@ def test_tags_and_a_prior_that_come_with_their_scores_are_put_beside_them_and_ea
     """They were taken for scores under other headers, and had to be uploaded again below the result."""
     test = fine(several(app, prior__csv=PRIOR_ROWS, tags__csv=TAG_ROWS, mine__csv=LOGARITHMS))
     assert taken(test) == [
-        "**mine.csv**: scores, 2 groups of 2×2.",
+        "**mine.csv**: scores, 2 groups of 2×2, read.",
         "**prior.csv**: a language prior, added to mine.csv; Debias removes it.",
         "**tags.csv**: tags, added to mine.csv.",
     ]

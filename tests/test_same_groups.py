@@ -220,6 +220,15 @@ def test_runs_on_the_first_groups_of_one_set_are_compared_on_those_of_both(store
     assert "on the 6 shared groups" in report and found.groups_line in report
 
 
+def test_whatever_else_differs_is_named_beside_the_number_of_groups(store, file):
+    """The sentence blamed the number of groups alone, though one run had fewer iterations, too."""
+    few = finish(store, "a", TTMRun.of_file(file, groups=6, options=SMALL))
+    every = finish(store, "b", TTMRun.of_file(file, options={**SMALL, "iterations": 3}))
+    assert pair(store, few, every).groups_line.endswith(
+        "They also differ in iterations 2 / 3 (A / B): each of these can make a difference, the number of groups, too."
+    )
+
+
 def test_seeds_on_the_first_groups_of_one_set_are_compared_on_those_of_both(store, file):
     few = [
         finish(store, f"a · seed {job.seed}", job)

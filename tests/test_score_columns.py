@@ -414,3 +414,21 @@ def test_a_zip_that_unfolds_to_too_much_is_refused_before_it_is_unpacked(tmp_pat
         archive.writestr("scores.csv", b"0" * (100 << 20))
     with pytest.raises(InputError, match="far more than its size says"):
         read_scores(path)
+
+
+def test_the_one_spare_column_of_0_and_1_or_true_and_false_is_guessed_as_match_and_no_tag_is():
+    """A file with a column m of 0 and 1 was read without its ground truth."""
+
+    def guessed(header, *more):
+        rows = [f"{g},{i},{j},{g + (i == j)}.5" for g in range(3) for i in (0, 1) for j in (0, 1)]
+        values = [[f(g, i, j) for f in more] for g in range(3) for i in (0, 1) for j in (0, 1)]
+        lines = [",".join([row, *map(str, own)]) for row, own in zip(rows, values, strict=True)]
+        return _ScoreColumns.guessed(table("\n".join([header, *lines]) + "\n"), or_images=False)
+
+    match, tag = (lambda g, i, j: int(i == j)), (lambda g, i, j: g % 2)
+    found = guessed("grp,img,cap,sc,m", match)
+    assert (found.group, found.match) == ("grp", "m") and found._by_position == ["group", "match"]
+    assert guessed("grp,img,cap,sc,m", lambda g, i, j: i == j).match == "m"
+    assert guessed("grp,img,cap,sc,t,m", tag, match).match == "m"
+    assert guessed("grp,img,cap,sc,t", tag).match == ""
+    assert guessed("grp,img,cap,sc,m,n", match, match).match == ""

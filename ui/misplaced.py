@@ -108,7 +108,14 @@ def _needed_said(guess: _ScoreColumns, name: str, table: Table, is_said: bool = 
     if guess._by_position and not guess._lacking:
         *more, last = guess._by_position
         which = f"{', '.join(more)} and {last}" if more else last
-        needed += f" What is chosen for {which} is a guess by position; please check."
+        how = (
+            "by its values"
+            if which == "match"
+            else "by position"
+            if last != "match"
+            else "by position and values"
+        )
+        needed += f" What is chosen for {which} is a guess {how}; please check."
     return f"{name}: {needed}" if is_said else f"{guess._looks(name, table.columns)}. {needed}"
 
 
