@@ -1461,7 +1461,7 @@ def test_a_form_of_columns_stays_in_reach_once_another_file_is_stored_and_a_spar
     """It was gone with the next file, and the result said that the file had no ground truth."""
     rows = [
         "grp,img,cap,sc,m",
-        *(f"{g},{i},{j},{g + (i == j)},{int(i == j)}" for g in range(4) for i in (0, 1) for j in (0, 1)),
+        *(f"{g},{i},{j},{g + (i == j)}.5,{int(i == j)}" for g in range(4) for i in (0, 1) for j in (0, 1)),
     ]
     test = several(app, headers__csv=rows)
     assert meaning(test, "match").value == "m"

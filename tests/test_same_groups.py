@@ -225,7 +225,8 @@ def test_whatever_else_differs_is_named_beside_the_number_of_groups(store, file)
     few = finish(store, "a", TTMRun.of_file(file, groups=6, options=SMALL))
     every = finish(store, "b", TTMRun.of_file(file, options={**SMALL, "iterations": 3}))
     assert pair(store, few, every).groups_line.endswith(
-        "They also differ in iterations 2 / 3 (A / B): each of these can make a difference, the number of groups, too."
+        "The models were adapted on different numbers of groups and also differ in (A / B) iterations (T) 2 / 3: each "
+        "of these can make a difference."
     )
 
 

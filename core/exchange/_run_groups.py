@@ -83,11 +83,11 @@ class _InCommon(NamedTuple):
         a, b = (counted(count, "group") for count in self.counts)
         few, many = ("A", "B") if self.counts[0] < self.counts[1] else ("B", "A")
         open_yet = ""
-        if self.others:
+        if self.adapted and self.others:
             more = f", and {len(self.others) - _NAMED} more" if len(self.others) > _NAMED else ""
             open_yet = (
-                f" They also differ in {', '.join(self.others[:_NAMED])}{more} (A / B): each of these can make a "
-                "difference, the number of groups, too."
+                " The models were adapted on different numbers of groups and also differ in (A / B) "
+                f"{', '.join(self.others[:_NAMED])}{more}: each of these can make a difference."
             )
         elif self.adapted:
             open_yet = (

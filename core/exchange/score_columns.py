@@ -74,7 +74,7 @@ class _ScoreColumns(NamedTuple):
             return None
         found = _by_name([name for name in table.columns if name not in scores], len(scores) > 1)
         if "match" not in found and {"group", "caption"} <= {*found} and len(scores) == 1:
-            found["match"] = _match_by_values(cells, found)
+            found["match"] = _match_by_values(cells, {**found, "score": scores[0]})
         return cls(scores=scores, **found)
 
     @classmethod
