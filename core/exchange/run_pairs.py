@@ -505,7 +505,7 @@ def _groups_of_both(
             store.scores(run.id, run.done)
     except InputError as error:
         return f"{apart} Those that both have cannot be compared alone: {error}", None
-    others = (said for said in _differing_settings(*both, steps) if not said.startswith("groups "))
+    others = (said for said in _differing_settings(both[0], both[1], steps) if not said.startswith("groups "))
     return "", _InCommon((a, b), kinds <= {*_ADAPTED}, tuple(others))
 
 
