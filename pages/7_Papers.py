@@ -253,10 +253,11 @@ def runnable(name: str, way: Any) -> None:
         with st.container(key="figure-beside-claims" if is_beside else None):  # on a laptop; see the style
             figure, claims = st.container(), st.container()
             with claims:  # first: on a phone its lists stand above the figure, and pushed it down
-                paper_claims.each_claim(st.session_state["paper"], counted_of, found)
+                paper_claims.each_claim(st.session_state["paper"], found, is_beside)
             with figure:
                 about_above(name)
                 figures = figures_of(name, seeds, plan, poll)
+            paper_claims.evidence(st.session_state["paper"], counted_of)
         actions_at(below, act)
         if counted_of is not None and st.session_state["paper"] not in table_html.PAPERS:
             with st.expander("How measurements are counted"):  # of a paper it stands with its claims
@@ -1015,6 +1016,7 @@ def printed(paper: str, table: str) -> None:
     for number, note in enumerate(table_html.table_notes(paper, table), 1):
         st.caption(escape_markdown(f"[{number}] {note}"))
     paper_claims.each_claim(st.session_state["paper"])
+    paper_claims.evidence(st.session_state["paper"])
     ui.page_button(
         "Measure the same on Matching",
         "pages/2_Matching.py",

@@ -1439,6 +1439,42 @@ def test_on_a_phone_the_links_of_the_evidence_to_how_lines_are_counted_are_high_
 
 
 @pytest.mark.parametrize("paper", ["Test-Time Matching", "Cola", "Language priors"])
+def test_on_a_laptop_the_evidence_is_as_wide_as_the_page_below_the_figure(visit, paper):
+    """It opened beside the figure: 495 pixels wide and 2,300 high, with nothing on its left for three screens."""
+    page = visit(f"/Papers?{urlencode({'paper': paper})}", width=1366, height=768)
+    page.locator(".js-plotly-plot .ytick text").last.wait_for()
+    settle(page)
+    way = page.locator('a[href="#the-evidence"]')
+    assert way.bounding_box()["y"] < 768
+    way.click()
+    table = page.locator(".st-key-paper-claims table")
+    table.wait_for()
+    page.wait_for_function("""() => {
+        const top = document.querySelector(".st-key-evidence summary").getBoundingClientRect().top;
+        return 60 < top && top < 200;
+    }""")
+    box, figure = table.bounding_box(), page.locator(".st-key-papers-figure").bounding_box()
+    assert box["width"] > 1200 and box["height"] < 1300 and box["y"] > figure["y"] + figure["height"]
+    page.set_viewport_size({"width": 1100, "height": 768})
+    assert table.is_visible() and not way.is_visible()  # right above it there
+
+
+def test_on_a_laptop_the_way_to_what_stands_beside_the_figure_is_not_seen_before_that_either(visit):
+    """It stood beside the choice of a paper while the page was drawn, and vanished."""
+    page = visit("/Papers", width=1366, height=768)
+    way = page.locator(".st-key-claims-way")
+    way.wait_for(state="attached")
+    settle(page)
+    assert not way.is_visible()
+    # as before the figure and the lists have come
+    page.locator(".st-key-figure-beside-claims").evaluate("e => e.className = ''")
+    page.locator(".st-key-claims-below").evaluate("e => e.classList.remove('st-key-claims-below')")
+    assert not way.is_visible()
+    page = visit("/Papers?table=Section+4.2", width=1366, height=768)  # no figure, and the lists far below
+    page.locator(".st-key-claims-way").wait_for()
+
+
+@pytest.mark.parametrize("paper", ["Test-Time Matching", "Cola", "Language priors"])
 def test_on_a_laptop_what_holds_what_does_not_and_what_is_open_stand_beside_the_figure(visit, paper):
     """They began 750 pixels down, below a paragraph and a figure of 15 rows."""
     page = visit(f"/Papers?{urlencode({'paper': paper})}", height=768)

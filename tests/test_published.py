@@ -24,6 +24,7 @@ from core.figures import _Mark, _standing_figure
 from core.papers.published import _BENCHMARKS, PublishedSet, _comparable, _inside, _rows
 from core.runs.store import RunStore
 from ui.published import _own_lines
+from ui.uploads import PREFIX
 
 PAPERS = "pages/7_Papers.py"
 
@@ -528,6 +529,44 @@ def test_a_file_that_was_uploaded_on_another_page_is_offered(app, tmp_path):
     table = systems(test)
     own = table[table["What it is"] == "yours"].iloc[0]
     assert own["Value (%)"] == "100.00 [99.08, 100.00]"
+
+
+def test_a_file_that_is_uploaded_here_takes_the_place_of_one_that_was_chosen(open_page, tmp_path):
+    """The field went on naming the old file, whose refusal was gone, beside the result of the new one."""
+    alone, whole = tmp_path / "alone.csv", tmp_path / "whole.csv"
+    write_scores(alone, np.tile(np.eye(2), (3, 1, 1)))
+    write_scores(whole, np.tile(np.eye(2), (400, 1, 1)))
+    UploadStore().add("alone.csv", alone.read_bytes())
+    state = {"published_set": "Winoground", "published_metric": "group_score"}
+    test = open_page(PAPERS, paper="Your own result", **state)
+    fine(test.selectbox(key="published_stored").set_value("alone.csv").run())
+    assert "alone.csv is not used" in test.error[0].value.replace("\\", "")
+    fine(field_of(test).upload("whole.csv", whole.read_bytes()).run())
+    stored = test.selectbox(key="published_stored")
+    assert not test.error and own_row(test)["Value (%)"] == "100.00 [99.08, 100.00]"
+    assert stored.value is None and stored.disabled and stored.placeholder == "first remove the file above"
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_file_of_groups_of_ones_own_has_the_way_to_where_it_is_measured(open_page, tmp_path, is_stored):
+    """“Measure it by itself” had no link."""
+    path = tmp_path / "alone.csv"
+    write_scores(path, np.tile(np.eye(2), (3, 1, 1)))
+    UploadStore().add("alone.csv", path.read_bytes())
+    state = {"published_set": "Winoground", "published_metric": "group_score"}
+    test = open_page(PAPERS, paper="Your own result", **state)
+    assert not any(each.key == "measure-by-itself" for each in test.button)
+    if is_stored:
+        fine(test.selectbox(key="published_stored").set_value("alone.csv").run())
+    else:
+        fine(field_of(test).upload("here.csv", path.read_bytes()).run())
+    assert "measure it by itself" in test.error[0].value
+    test.button(key="measure-by-itself").click().run()
+    carried = {
+        "way": "Scores or embeddings",
+        **({"set": f"{PREFIX}alone.csv", "shape": ""} if is_stored else {}),
+    }
+    assert test.session_state["carried"] == carried
 
 
 def test_beside_a_chosen_file_the_number_of_groups_has_no_say(open_page, tmp_path):

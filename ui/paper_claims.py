@@ -137,7 +137,8 @@ _MARKS = {"same": "✓", "different": "✗", "open": "?"}
 _MANY, _FIRST = 7, 5  # claims of a verdict: 17 in sight were two screens of a phone
 _OF_NEITHER = re.compile(r"measurements of neither kind( \(.*?\))")
 _TWO_LINES = 76  # letters that stand with the number of claims in two lines of a phone
-_EACH = "claims-here"  # the place of all claims with their numbers
+_EACH = "claims-here"  # the place of the lists of all claims
+_EVIDENCE_PLACE = "the-evidence"  # that of their numbers
 
 
 def section(paper: str) -> None:
@@ -158,14 +159,13 @@ def has_claims(paper: str) -> bool:
     return bool(_claims_of(PAPERS.get(paper, ""))[0])
 
 
-def each_claim(paper: str, lines: Mapping[str, Any] | None = None, found: str = "") -> None:
-    """Beside the figure, in a narrow window below it: which claims hold and which do not, and every claim with its
-    numbers, once it is opened.
+def each_claim(paper: str, found: str = "", is_beside: bool = False) -> None:
+    """Beside the figure, in a narrow window below it: which claims hold and which do not. Their numbers are `evidence`.
 
-    lines : `TablePlan.record()` of the table of all sets and models, where it is counted beside the claims.
     found : the sentences on what came out here; a phone, which has them far below, has the first one before the lists.
+    is_beside : a figure stands beside them on a laptop, where the evidence is below both, and so a way to it here.
     """
-    claims, rule = _claims_of(PAPERS.get(paper, ""))
+    claims, _ = _claims_of(PAPERS.get(paper, ""))
     if not claims:
         return
     with st.container(key="claims-here-said"):  # on a phone below the lists, once one of them is open
@@ -176,16 +176,29 @@ def each_claim(paper: str, lines: Mapping[str, Any] | None = None, found: str = 
         st.markdown(f"**{first}** {of_paper}:" if first else f"**{of_paper}**")
     st.html(f'<div id="{_EACH}"></div>')  # right before the lists, which a way to it opens
     _in_short(claims)
+    if is_beside:
+        with st.container(key="claims-to-evidence"):  # on a laptop; see the style
+            st.markdown(f"[{_EVIDENCE} ↓](#{_EVIDENCE_PLACE})")
+
+
+def evidence(paper: str, lines: Mapping[str, Any] | None = None) -> None:
+    """Every claim with its numbers, once it is opened, as wide as the page: beside the figure its table was three
+    screens long. lines : `TablePlan.record()` of the table of all sets and models, where it is counted beside it."""
+    claims, rule = _claims_of(PAPERS.get(paper, ""))
+    if not claims:
+        return
     why = _why_less(record_of_claims() or {}) if PAPERS[paper] == "TTM" else ""
     label = f"{_EVIDENCE}, and why gains are smaller" if why else _EVIDENCE
-    with st.expander(label), st.container(key="paper-claims"):
-        st.caption(_JUDGED)
-        st.table(_rows(sorted(claims, key=_place_in_table)))
-        st.markdown(f"**How a claim is judged.** {rule}")
-        if lines is not None:
-            how_counted(lines)
-        if why:
-            st.markdown(f"**{_WHY_LESS}** {why}")
+    with st.container(key="evidence"):
+        st.html(f'<div id="{_EVIDENCE_PLACE}"></div>')  # right before the fold, which a way to it opens
+        with st.expander(label), st.container(key="paper-claims"):
+            st.caption(_JUDGED)
+            st.table(_rows(sorted(claims, key=_place_in_table)))
+            st.markdown(f"**How a claim is judged.** {rule}")
+            if lines is not None:
+                how_counted(lines)
+            if why:
+                st.markdown(f"**{_WHY_LESS}** {why}")
 
 
 def _first_found(found: str) -> str:

@@ -16,6 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core import figures as plots
 from core.base.errors import InputError
 from core.base.limits import check
+from core.base.public_mode import is_public
 from core.base.text import _pct, counted
 from core.datasets import benchmark_entry
 from core.datasets.packed_tables import _unpacked
@@ -23,13 +24,14 @@ from core.datasets.paper_results import CITATIONS
 from core.exchange.layouts import _Latex, _latex_cell, text_table_latex
 from core.figures.text import escape_markdown
 from core.metrics.group_metrics import METRICS
-from core.papers.published import COLUMNS, PublishedSet, _comparable, _higher_said, _places
+from core.papers.published import _BY_ITSELF, COLUMNS, PublishedSet, _comparable, _higher_said, _places
 from core.runs.store import RunStore
 from ui.compute_queue import READING
 from ui.export import chart, export_section
 from ui.formatting import swipe_hint, touch_help
-from ui.misplaced import renamed_scores, show_mistakes
+from ui.misplaced import WAY_SCORES, renamed_scores, show_mistakes
 from ui.page import show_error
+from ui.selection import page_button
 from ui.uploads import PREFIX, stored_upload, upload_limit, upload_names
 
 _LABELS = {"image_choice": "Image choice"}  # of what is no metric of groups
@@ -442,7 +444,7 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> tuple[pd.DataFra
             key="published_own",  # of any ending: what a browser refuses, it refuses without a next step
             max_upload_size=upload_limit(),
         )
-        held = _stored_file()
+        held = _stored_file(file is not None)
         assumed = (
             "A file that names no benchmark, as none of scores or embeddings does, is taken as one of "
             f"{chosen.title}, if it has as many groups of its shape."
@@ -459,13 +461,21 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> tuple[pd.DataFra
     return pd.concat(found, ignore_index=True) if found else None, place
 
 
-def _stored_file() -> str | None:
-    """The name of a file that was uploaded before, on any page, and is chosen here; no field where there is none."""
+def _stored_file(beside_upload: bool) -> str | None:
+    """The name of a file that was uploaded before, on any page, and is chosen here; no field where there is none.
+
+    beside_upload : a file is given in the field above. That counts, so that what was chosen before goes: the field
+    named one file, and the result was the other's.
+    """
     stored = [name.removeprefix(PREFIX) for name in upload_names()]
     if not stored:
         return None
-    label, hint = "Or a file that you have uploaded before", "choose a file"
-    return st.selectbox(label, stored, index=None, placeholder=hint, key="published_stored")
+    if beside_upload:
+        st.session_state["published_stored"] = None
+    label = "Or a file that you have uploaded before"
+    hint = "first remove the file above" if beside_upload else "choose a file"
+    state: dict[str, Any] = {"key": "published_stored", "disabled": beside_upload}
+    return st.selectbox(label, stored, index=None, placeholder=hint, **state)
 
 
 def _of_number(
@@ -531,15 +541,17 @@ class _GivenFile(NamedTuple):
     name: str
     content: bytes
     id: str  # of its content, under which the form for its columns is kept
+    place: Mapping[str, str]  # where Your data has it; none of one that it has not
 
     @classmethod
     def uploaded(cls, file: Any) -> _GivenFile:
-        return cls(file.name, file.getvalue(), file.file_id)
+        return cls(file.name, file.getvalue(), file.file_id, {})
 
     @classmethod
     def stored(cls, name: str) -> _GivenFile:
         upload = stored_upload(f"{PREFIX}{name}")
-        return cls(upload.name, upload.content(), str(upload.facts["sha256"]))
+        place = {"set": f"{PREFIX}{name}", "shape": upload.shape}
+        return cls(upload.name, upload.content(), str(upload.facts["sha256"]), place)
 
 
 def _of_file(chosen: PublishedSet, file: _GivenFile, metric: str, instead: str) -> list[pd.DataFrame]:
@@ -565,6 +577,11 @@ def _of_file(chosen: PublishedSet, file: _GivenFile, metric: str, instead: str) 
             why = re.sub(rf"^{re.escape(file.name)}(?=\s)", "it", str(error))
             said = InputError(f"{file.name} is not used{instead}: {why}")
             show_mistakes(said, name, content, "Mend")
+            if _BY_ITSELF in str(error):
+                label, icon = "Measure it on Your data", ":material/arrow_forward:"
+                way = {} if is_public() else {"way": WAY_SCORES}
+                state = {**way, **file.place}
+                page_button(label, "pages/8_Your_Data.py", state, icon=icon, key="measure-by-itself")
     return []
 
 

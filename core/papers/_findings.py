@@ -176,9 +176,10 @@ def _of_the_scores() -> _Finding:
     both = f"the generative score is above ITC on {len(above)} of {len(found)} sets. "
     # Beside a claim that holds of shuffled captions, “1 of 5” alone seemed to say the opposite.
     which = f" ({told_apart[0]})" if len(told_apart) == 1 else ""
-    # Of several images it cannot be right on all, so that there are fewer sets than above.
-    of = f"the {counted(len(alone), 'set')} with one image a group"
-    both += f"A model that sees no image is above chance on {len(told_apart)} of {of}{which}"
+    # Of several images it cannot be right on all, so that there are fewer sets than above. In a line of a laptop, whose
+    # first screen the figure's axis leaves else.
+    of = f"{len(alone)} with one image a group"
+    both += f"A text-only model is above chance on {len(told_apart)} of {of}{which}"
     verdict = _agrees(len(above) + len(told_apart), len(found) + len(alone), both)
     text = "the generative score is of the built-in captioner (α = 0), ITC of another built-in model"
     if above:

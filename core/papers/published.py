@@ -127,6 +127,7 @@ _CITED = {  # the paper of a number of another system, by its key of `CITATIONS`
     "Peng et al. 2024": "SPEC",
     "Ossowski, Jiang and Hu 2024": "KeyComp",
 }
+_BY_ITSELF = "measure it by itself"  # what is to be done with a file of groups of one's own
 _MOST_DIGITS, _MOST_GROUPS = 18, 10**9  # of a number that somebody types
 _ONCE = ("system", "method", "value", "kind", "caution")  # what is the same in a number that is printed twice
 
@@ -396,7 +397,7 @@ class PublishedSet(NamedTuple):
         theirs = " of ".join(filter(None, (f"{sizes} groups" if sizes else "groups", right)))
         do = f"write a result of {wanted} with `{command}`"
         if path.suffix.lower() != ".json":  # scores or embeddings, which may be of no set
-            do = "measure it by itself where its groups are your own, of which nothing is published"
+            do = f"{_BY_ITSELF} where its groups are your own, of which nothing is published"
         own = counted(count, "group") if isinstance(count, int) else "groups of unknown number"
         raise InputError(
             f"{path} names no benchmark and has {own}{f' of {shape}' if shape else ''}, where {self.title} has "
