@@ -539,7 +539,7 @@ def test_a_file_that_is_uploaded_here_takes_the_place_of_one_that_was_chosen(ope
     UploadStore().add("alone.csv", alone.read_bytes())
     state = {"published_set": "Winoground", "published_metric": "group_score"}
     test = open_page(PAPERS, paper="Your own result", **state)
-    fine(test.selectbox(key="published_stored").set_value("alone.csv").run())
+    test.selectbox(key="published_stored").set_value("alone.csv").run()
     assert "alone.csv is not used" in test.error[0].value.replace("\\", "")
     fine(field_of(test).upload("whole.csv", whole.read_bytes()).run())
     stored = test.selectbox(key="published_stored")
@@ -548,7 +548,9 @@ def test_a_file_that_is_uploaded_here_takes_the_place_of_one_that_was_chosen(ope
 
 
 @pytest.mark.parametrize("is_stored", [True, False])
-def test_a_file_of_groups_of_ones_own_has_the_way_to_where_it_is_measured(open_page, tmp_path, is_stored):
+def test_a_file_of_groups_of_ones_own_has_the_way_to_where_it_is_measured(
+    open_page, monkeypatch, tmp_path, is_stored
+):
     """“Measure it by itself” had no link."""
     path = tmp_path / "alone.csv"
     write_scores(path, np.tile(np.eye(2), (3, 1, 1)))
@@ -557,16 +559,15 @@ def test_a_file_of_groups_of_ones_own_has_the_way_to_where_it_is_measured(open_p
     test = open_page(PAPERS, paper="Your own result", **state)
     assert not any(each.key == "measure-by-itself" for each in test.button)
     if is_stored:
-        fine(test.selectbox(key="published_stored").set_value("alone.csv").run())
+        test.selectbox(key="published_stored").set_value("alone.csv").run()
     else:
-        fine(field_of(test).upload("here.csv", path.read_bytes()).run())
+        field_of(test).upload("here.csv", path.read_bytes()).run()
     assert "measure it by itself" in test.error[0].value
+    opened_with = []
+    monkeypatch.setattr("ui.selection.switch_page", lambda *to: opened_with.append(to))
     test.button(key="measure-by-itself").click().run()
-    carried = {
-        "way": "Scores or embeddings",
-        **({"set": f"{PREFIX}alone.csv", "shape": ""} if is_stored else {}),
-    }
-    assert test.session_state["carried"] == carried
+    held = {"set": f"{PREFIX}alone.csv", "shape": ""} if is_stored else {}
+    assert opened_with == [("pages/8_Your_Data.py", {"way": "Scores or embeddings", **held})]
 
 
 def test_beside_a_chosen_file_the_number_of_groups_has_no_say(open_page, tmp_path):
