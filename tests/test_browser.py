@@ -753,7 +753,7 @@ def test_on_a_phone_the_toolbar_of_the_gallery_has_two_rows_and_a_picture_is_nea
     first = page.locator(".st-key-gallery img").first
     first.wait_for()
     settle(page)
-    assert page.get_by_text("true image").is_visible()
+    assert page.get_by_text("model says B").is_visible()
     assert first.bounding_box()["y"] <= 360
     parts = page.locator(".st-key-gallery-toolbar").locator(
         "button, label:has([role=switch], [type=checkbox])"
@@ -2061,6 +2061,10 @@ def test_on_a_phone_a_rank_before_training_stands_beside_the_same_rank_after(vis
     sides = [page.locator(f".st-key-changed-{which} figure") for which in ("before", "mm-pred")]
     sides[1].first.wait_for()
     settle(page)
+    # What it costs stood two screens below the gain: in one line below it, and the pictures are still as near.
+    cost = page.get_by_text(re.compile(r"^What it costs: clearly worse on \d+ of 12")).bounding_box()
+    assert cost["height"] < 30
+    assert cost["y"] < page.locator(".st-key-changed-fields").bounding_box()["y"] < 400
     assert sides[0].first.bounding_box()["y"] < 660
 
     def boxes():

@@ -646,7 +646,7 @@ def test_what_the_best_training_costs_is_said_outside_the_fold(app, monkeypatch,
     monkeypatch.setattr("ui.retrieval_table.on_phone", lambda: phone)
     test = app(PAGE, view="What training changes")
     bodies = [each.proto.body for each in test.main if each.type in ("markdown", "caption", "html")]
-    cost = next(i for i, body in enumerate(bodies) if body.startswith("**What it costs:**"))
+    cost = next(i for i, body in enumerate(bodies) if body.startswith("**What it costs:** after"))
     said = bodies[cost].replace("\u00a0", " ")
     rows = pd.read_csv(assets() / "results" / "cola_cost.csv")
     rows = rows[(rows["strategy"] == "mm-pred")]
@@ -660,6 +660,8 @@ def test_what_the_best_training_costs_is_said_outside_the_fold(app, monkeypatch,
     assert "after MM-Pred" in said and "shorter training" in said and "one seed" in said
     pictures = next(i for i, body in enumerate(bodies) if "cm-ranked" in body)
     assert (cost > pictures) == phone
+    short = [i for i, body in enumerate(bodies) if body.startswith("**What it costs:** clearly worse on")]
+    assert len(short) == phone and all(i < pictures for i in short)
     assert not next(
         each for each in test.expander if each.label == "What training costs on other sets"
     ).proto.expanded

@@ -145,9 +145,12 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
     """The measured strategies beside the paper's: in one sentence, at a glance, and folded how sure that is and all
     else that was measured."""
     paper = retrieval.paper_data("CLIP")
-    st.markdown(unbroken(f"**{_result(data, measured)}**"), help=_MAP)
-    beside = f"{_ahead_of_next(data, measured)} In the paper {_result_there(paper)}."
     is_below = on_phone()  # whose first picture would be nine lines further down
+    with st.container(gap="xsmall"):
+        st.markdown(unbroken(f"**{_result(data, measured)}**"), help=_MAP)
+        if is_below and (costs := _cost_said(data, in_short=True)):  # it is in full further down
+            st.markdown(unbroken(costs))
+    beside = f"{_ahead_of_next(data, measured)} In the paper {_result_there(paper)}."
     if not is_below:
         _cost_and_next(data, beside)
     notes = before_and_after(measured.rows)
@@ -547,13 +550,18 @@ def _costs() -> pd.DataFrame | None:
     return pd.read_csv(path) if path.is_file() else None
 
 
-def _cost_said(data: retrieval.StrategiesData) -> str:
+def _cost_said(data: retrieval.StrategiesData, in_short: bool = False) -> str:
     """`**What it costs:** after MM-Pred a model is clearly worse on 7 of 12 other sets, most on triples: …`; "" where
-    that is not measured of the highest strategy."""
+    that is not measured of the highest strategy.
+
+    in_short : for right below the gain on a phone, which has the rest further down: on how many sets alone.
+    """
     rows, name = _costs(), _first(data)
     if rows is None or name not in {*rows["strategy"]}:
         return ""
     _, said = forgetting.worse_elsewhere(rows[rows["strategy"] == name])
+    if in_short:
+        return f"**What it costs:** {said.replace(';', ',').partition(',')[0]}."
     return f"**What it costs:** after {retrieval.label(name)} a model is {true_minus(said)} {_COST_IN_SHORT}"
 
 
