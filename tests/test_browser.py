@@ -1086,12 +1086,10 @@ def test_nothing_jumps_while_a_page_opens_on_a_phone_or_a_laptop(chromium, serve
 
     The least of up to three openings: what a page's order makes is seen in each, what a busy machine delays in some.
     """
-    # The form of test-time matching moves its settings on a phone: 0.08, and up to 0.27 (LOG.md).
-    limit = 0.4 if path == "/Test-Time_Matching" and size[0] < 640 else 0.1
     found = []
-    while not found or (min(found) >= limit and len(found) < 3):
+    while not found or (min(found) >= 0.1 and len(found) < 3):
         found.append(moved_while_opening(chromium, server + path, size))
-    assert min(found) < limit, found
+    assert min(found) < 0.1, found
 
 
 def moved_while_opening(chromium, address, size) -> float:
