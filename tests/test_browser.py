@@ -3087,6 +3087,26 @@ def test_on_a_phone_on_its_side_the_selection_is_closed_and_what_a_page_shows_be
     assert min((box["bottom"] - box["top"] for box in aimed_at if box["width"]), default=40) >= 39.5
 
 
+@pytest.mark.parametrize(
+    ("path", "figure"),
+    [
+        ("/Compare?other=builtin/siglip", ".js-plotly-plot"),
+        ("/Papers", ".st-key-papers-figure"),
+        ("/Debias?set=scenes/triples&model=builtin/blip-caption", ".st-key-alpha-curve"),
+    ],
+)
+def test_on_a_phone_on_its_side_the_figure_begins_on_the_first_screen(on_its_side, path, figure):
+    """Title, lead and selection took a line each, and no figure was to be seen: it began at 320 to 479."""
+    page = on_its_side(path)
+    page.locator(figure).first.wait_for()
+    settle(page)
+    assert page.locator(figure).first.bounding_box()["y"] < 330
+    title = page.locator("h1").bounding_box()
+    for line in page.locator(".st-key-selected-line").all():  # in the title's row, right of its words
+        box = line.bounding_box()
+        assert box["y"] < title["y"] + title["height"] and box["x"] > title["x"] + 110
+
+
 def test_on_a_phone_on_its_side_a_button_closes_the_selection_and_a_page_opens_without_it(on_its_side):
     """What closes it was there for a mouse alone, and a panel that was left open was open after a reload."""
     page = on_its_side("/Groups")
