@@ -1430,7 +1430,7 @@ def test_on_a_phone_the_links_of_the_evidence_to_how_lines_are_counted_are_high_
     page = visit("/Papers", width=390, height=844)
     page.locator(".js-plotly-plot").first.wait_for()
     settle(page)
-    page.get_by_text("The evidence for each claim").first.click()
+    page.locator("summary").filter(has_text="The evidence for each claim").click()
     links = page.locator('.st-key-paper-claims a[href="Papers#how-lines-are-counted"]')
     links.first.wait_for()
     assert links.count() == 2 and all(link.bounding_box()["height"] >= 24 for link in links.all())

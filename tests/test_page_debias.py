@@ -1603,6 +1603,9 @@ def test_samples_and_training_set_show_what_was_measured(app):
     stored = json.loads((ROOT / "assets/results/alpha_trainset.json").read_text())["rows"]
     test = app(view="Training set")
     assert f"{stored[-1]['alpha']:.3f}" in text(test) and "β / (1 + β)" in text(test)
+    # What came out was below figure and table, where nobody looked for it.
+    first = next(each.value for each in test.markdown if "pairs" in each.value)
+    assert first.startswith(f"**With {stored[-1]['size']} pairs the best alpha is")
     table = next(d.value for d in test.dataframe if "best α (span)" in d.value.columns)
     assert table["pairs"].tolist() == [row["size"] for row in stored]
     test = app(view="Images needed")
@@ -2150,7 +2153,7 @@ def test_a_beta_that_may_be_none_is_said_so_and_a_lone_alpha_stands_once():
         *(f"({row['beta']:.2f})" for row in (rows[0], rows[-1])),
         f"{sure['beta']:.2f}",
     ]
-    assert table["best α (span)"].tolist() == ["0.712 (0.698–0.726)", "0.633408", "0.633408"]
+    assert table["best α (span)"].tolist() == ["0.712 (0.698–0.726)", "0.633", "0.633"]
 
 
 def test_on_a_phone_alpha_0_has_no_second_value_and_the_metric_is_said_in_plain_words(

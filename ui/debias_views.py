@@ -409,6 +409,7 @@ def trainset_view() -> None:
         return
     stored = json.loads(path.read_text())
     data = alpha.trainset_data(stored["rows"])
+    st.markdown(f"**{unbroken(_gain_in_training(stored['rows'][-1]))}**{exact_differences_once('bias')}")
     st.markdown(
         f"**{escape_markdown(stored['model'])}** retrieves captions for images that it was trained on, from sets of "
         "growing size. R@1 is the share of images whose first caption is right; a caption may be true of several "
@@ -438,23 +439,24 @@ def trainset_view() -> None:
 def _bias_interpretation(rows: list[dict]) -> None:
     """The biased-estimator reading, with these numbers."""
     last = rows[-1]
-    gain = last["gain"]
-    size = "larger than its resampling error" if gain["low"] > 0 else "not distinguishable from zero"
-    points = _change_in_points(last["alpha_0"]["value"], last["best"]["value"])
-    interval = true_minus(
-        f"{_signed(points)} points, 95 % interval {_signed_range(gain['low'], gain['high'])}, {TUNED_ON_TEST}"
-    )
-    verdict = (
-        f"With {last['size']} pairs the best alpha is **{last['alpha']:.3f}**; its gain over alpha 0 is {size} "
-        f"({interval})."
-    )
     beta = "" if last["beta"] is None else f" {_beta_said(last)}"
     st.markdown(
-        f"{verdict}{exact_differences_once('bias')}\n\n"
         "**The biased estimator.** The paper explains a best alpha above 0 on training data by a model "
         "that overrates common captions: its P(t | image) is the true one times P(t) to the power β. Then the best "
         "alpha is β / (1 + β), and β = α / (1 − α)." + beta
     )
+
+
+def _gain_in_training(row: Mapping[str, Any]) -> str:
+    """What alpha gains on pairs that the captioner was trained on, in a sentence that is read first."""
+    gain = row["gain"]
+    size = "larger than its resampling error" if gain["low"] > 0 else "not distinguishable from zero"
+    points = _change_in_points(row["alpha_0"]["value"], row["best"]["value"])
+    interval = true_minus(
+        f"{_signed(points)} points, 95 % interval {_signed_range(gain['low'], gain['high'])}, {TUNED_ON_TEST}"
+    )
+    best = f"With {row['size']} pairs the best alpha is {row['alpha']:.3f}"
+    return f"{best}; its gain over alpha 0 is {size} ({interval})."
 
 
 def _beta_said(row: Mapping[str, Any]) -> str:
@@ -484,9 +486,9 @@ def _trainset_table(rows: list[dict]) -> pd.DataFrame:
 
 
 def _alpha_and_span(row: Mapping[str, Any]) -> str:
-    """`0.712 (0.698–0.726)`, or an alpha alone, with as many digits as it needs."""
+    """`0.712 (0.698–0.726)`, or an alpha alone, in the same digits."""
     span = _span_text(row["alpha_low"], row["alpha_high"])
-    return f"{row['alpha']:.3f} ({span})" if "–" in span else span
+    return f"{row['alpha']:.3f}" + f" ({span})" * ("–" in span)
 
 
 def _doubtful_betas(rows: Sequence[Mapping[str, Any]]) -> str:
