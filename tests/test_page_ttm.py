@@ -1570,14 +1570,14 @@ def test_a_finished_run_says_that_it_is_one_seed_and_what_another_would_have(app
     assert told in said and "to quote" not in said
     # In the box, where it is read first: seed 0 of the same preset ends at 83.3 here and at 79.3 in the tables.
     short = (
-        "corrected p < 0.001. One seed; 4 runs like it gained +12.9 points on average, none as much as this one. "
-        "A further one would probably gain +7.5 to +18.3."
+        "corrected p < 0.001. One seed; 4 runs like it gained +12.9 points on average, none as much. "
+        "Another would probably gain +7.5 to +18.3."
     )
     assert short in said
     found = measured_gains(TTMRun.of("scenes/left-right", "builtin/clip"), (2, 2))
     for change, apart in (
-        (min(gains) - 1, ", none as little as this one."),
-        (mean, " on average. A further"),
+        (min(gains) - 1, ", none as little."),
+        (mean, " on average. Another"),
     ):
         assert apart in _one_seed_in_short(*found, change)
     assert "Forecast from the scores" not in said  # a second one, "-6 to +14 points", of which it was outside

@@ -237,17 +237,16 @@ def _one_seed_told(
 def _one_seed_in_short(
     gains: Sequence[float] | np.ndarray = (), before: float = 0.0, change: float | None = None
 ) -> str:
-    """The same for the end of a line: `One seed; 4 runs like it gained +12.9 points on average, none as much as this
-    one.`"""
+    """The same for the end of a line: `One seed; 4 runs like it gained +12.9 points on average, none as much.`"""
     one_more = _next_gain(np.asarray(gains), before)
     one = _ONE_SEED.partition(":")[0]
     if one_more is None:
         return f"{one}."
     mean, apart = _signed(float(np.mean(gains))), ""
     if change is not None and not min(gains) <= change <= max(gains):
-        apart = f", none as {'much' if change > max(gains) else 'little'} as this one"
+        apart = f", none as {'much' if change > max(gains) else 'little'}"
     return (
-        f"{one}; {len(gains)} runs like it gained {mean} points on average{apart}. A further one would probably gain "
+        f"{one}; {len(gains)} runs like it gained {mean} points on average{apart}. Another would probably gain "
         f"{_signed_range(*one_more)}."
     )
 
