@@ -314,13 +314,7 @@ def scores() -> None:
     if newest_failed:  # what whoever brought it goes on with; of older ones it pushed the result out of sight
         ways_on(left_out)
     refused_before([each for each in aside if each[0].file_id not in offered], entry)
-    together = [each for each in st.session_state.get("stored_together", []) if each in entries]
-    if len(together) == 2 and entry in together:
-        first, second = (each.removeprefix(PREFIX) for each in together)
-        ui.page_button(
-            escape_markdown(f"Compare {first} with {second}"), "pages/6_Compare.py",
-            {"set": together[0], "other": together[1], "tag": [], "group": None}, icon=":material/compare:",
-        )  # fmt: skip
+    offer_comparison(entry, entries)
     selected_elsewhere(entry)
     came_with = st.session_state.get(REFUSED_WITH, set())
     file_section(
@@ -332,6 +326,17 @@ def scores() -> None:
         below.caption(f"[What to do about files that are not stored ↓](#{anchor(NOT_STORED)})")
     with st.expander("File formats and examples"):
         what_files_hold()
+
+
+def offer_comparison(entry: str, entries: list[str]) -> None:
+    """A button that compares two files that were stored together, beside one of them."""
+    together = [each for each in st.session_state.get("stored_together", []) if each in entries]
+    if len(together) == 2 and entry in together:
+        first, second = (each.removeprefix(PREFIX) for each in together)
+        ui.page_button(
+            escape_markdown(f"Compare {first} with {second}"), "pages/6_Compare.py",
+            {"set": together[0], "other": together[1], "tag": [], "group": None}, icon=":material/compare:",
+        )  # fmt: skip
 
 
 def select_shown() -> None:

@@ -59,10 +59,8 @@ if TYPE_CHECKING:
     from ui.selection import Selection
 
 CAPTIONER = "builtin/blip-caption"
-PAGE, RETRIEVAL = (
-    "pages/3_Debias.py",
-    "Among all captions",
-)  # the page, and the name of its view of a set of retrieval
+PAGE = "pages/3_Debias.py"
+RETRIEVAL = "Among all captions"  # the name of its view of a set of retrieval
 _IN_VIEW = "group-in-view"  # in the session: a set's name and the group that was last on screen
 _MAX_IMAGES = 100  # images of a prior that a page samples ...
 _MAX_IMAGES_PUBLIC = 5  # ... and for a visitor of a public instance

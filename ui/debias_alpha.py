@@ -1042,9 +1042,8 @@ def _leads(data: GroupData) -> list[str]:
     """Of each true pair how its score stands to that of the best false caption of its image, both as they are shown:
     `behind caption 2, -1.97 < -1.94`, `ahead of all others, the closest is caption 2, -1.80 > -1.94`."""
     others, found = data.scores.copy(), []
-    is_one_of_many = (
-        data.scores.shape[1] > 2
-    )  # “behind caption 2, ahead of caption 3” were two rivals in a sentence
+    # “Behind caption 2, ahead of caption 3” were two rivals in a sentence.
+    is_one_of_many = data.scores.shape[1] > 2
     others[tuple(zip(*data.truth_pairs, strict=True))] = -np.inf
     for i, j in data.truth_pairs:
         rival = int(others[i].argmax())

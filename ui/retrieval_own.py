@@ -82,26 +82,9 @@ def unknown_words(models: Sequence[str], text: str) -> list[str]:
     return [said for model in models if (said := note(model, in_words(model)))]
 
 
-_LITTLE_WORDS = frozenset(
-    (
-        "a",
-        "an",
-        "and",
-        "are",
-        "at",
-        "by",
-        "in",
-        "is",
-        "of",
-        "on",
-        "that",
-        "the",
-        "there",
-        "to",
-        "which",
-        "with",
-    )
-)
+_LITTLE_WORDS = frozenset({
+    "a", "an", "and", "are", "at", "by", "in", "is", "of", "on", "that", "the", "there", "to", "which", "with",
+})  # fmt: skip
 
 
 def nearest_queries(text: str, queries: Sequence[str], most: int = 3) -> list[str]:
@@ -148,9 +131,8 @@ def _objects_within(found: RetrievalSubset, text: str) -> list[str]:
     return named
 
 
-_THAT_IS = re.compile(
-    r"\b([\w-]+) (?:that|which) (?:is|are) ([\w-]+)"
-)  # `ball that is green`, read as `green ball`
+# `ball that is green`, read as `green ball`.
+_THAT_IS = re.compile(r"\b([\w-]+) (?:that|which) (?:is|are) ([\w-]+)")
 _MOST_WORDS, _LONGEST_OBJECT = 16, 6  # that are read of a query; of one object, its article among them
 
 

@@ -236,10 +236,8 @@ def taken_together() -> list[Taken]:
 
 _TAKEN = "taken_together"  # of the session
 _REFUSED = "refused_uploads"  # of the session: the files in that field that could not be read, by their ids
-_IN_FIELD, _CAME_LAST = (
-    "uploads_in_field",
-    "uploads_came_last",
-)  # so, too: all of them, and those of the last time
+# So, too: all of them, and those of the last time.
+_IN_FIELD, _CAME_LAST = "uploads_in_field", "uploads_came_last"
 
 
 def _put_aside() -> set[str]:

@@ -82,10 +82,8 @@ def format_metrics(record: dict[str, Any]) -> str:
     from core.metrics.statistics import Estimate  # scipy
 
     lines = [f"{'metric':<18}{'value':>8}{'95 % interval':>18}{'chance':>9}{'ties':>6}"]
-    names, dominated = (
-        Metric.same(record["metrics"]),
-        dict[str, None](),
-    )  # the latter said once, below the lines
+    names = Metric.same(record["metrics"])
+    dominated: dict[str, None] = {}  # said once, below the lines
     for name in names:
         e = record["metrics"][name]
         interval = f"[{_pct(e['low'], 2)}, {_pct(e['high'], 2)}]"
