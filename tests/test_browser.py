@@ -3051,17 +3051,24 @@ def test_in_the_narrowest_header_what_opens_the_selection_does_not_lie_under_the
             assert logo["x"] + logo["width"] < box["x"]
 
 
-def test_slider_and_curve_of_alpha_are_on_one_screen_of_a_phone_on_its_side(on_its_side):
+@pytest.mark.parametrize("chosen", ["scenes/triples", "scenes/attribute-swap"])
+def test_verdict_slider_and_curve_of_alpha_are_on_the_first_screen_of_a_phone_on_its_side(
+    on_its_side, chosen
+):
     """The curve began where the screen ended: nobody saw what moving the slider did."""
-    page = on_its_side("/Debias?set=scenes/triples&model=builtin/blip-caption")
+    page = on_its_side(f"/Debias?set={chosen}&model=builtin/blip-caption")
     page.locator(".st-key-alpha-curve .main-svg").first.wait_for()
     settle(page)
-    top, header = (page.locator(each).bounding_box() for each in (".st-key-alpha", "[data-testid=stHeader]"))
-    curve = page.locator(".st-key-alpha-curve").bounding_box()
-    assert curve["height"] >= 180
-    assert curve["y"] + curve["height"] - top["y"] <= 390 - header["height"]
+    parts = (".st-key-alpha-verdict p", ".st-key-alpha", ".st-key-alpha-says p", ".st-key-alpha-curve")
+    verdict, slider, says, curve = (page.evaluate(BOXES, part)[0] for part in parts)
+    assert verdict["bottom"] < min(slider["top"], curve["top"]) and slider["bottom"] <= says["top"]
+    assert max(says["bottom"], curve["bottom"]) <= 390 and curve["bottom"] - curve["top"] >= 150
+    assert curve["left"] + curve["width"] <= slider["left"]
+    assert slider["left"] + slider["width"] <= 844 - 15
     sure = page.locator(".st-key-how-sure button").bounding_box()  # its lower border was covered
-    assert sure["y"] + sure["height"] <= top["y"]
+    assert sure["y"] >= curve["bottom"]
+    page.locator(".st-key-how-sure").scroll_into_view_if_needed()
+    sure = page.locator(".st-key-how-sure button").bounding_box()
     assert page.evaluate(
         "([x, y]) => !!document.elementFromPoint(x, y)?.closest('.st-key-how-sure button')",
         [sure["x"] + sure["width"] / 2, sure["y"] + sure["height"] - 3],
@@ -3119,6 +3126,52 @@ def test_on_a_phone_on_its_side_the_figure_begins_on_the_first_screen(on_its_sid
     for line in page.locator(".st-key-selected-line").all():  # in the title's row, right of its words
         box = line.bounding_box()
         assert box["y"] < title["y"] + title["height"] and box["x"] > title["x"] + 110
+
+
+def test_on_a_phone_on_its_side_the_bars_of_matching_are_on_the_first_screen_and_its_metrics_are_one_row(
+    on_its_side,
+):
+    """Five cards in two rows, the links to what stands below and the figure's own room came first: it began at 500."""
+    page = on_its_side("/Matching")
+    page.locator(".st-key-overview .js-plotly-plot .bars path").first.wait_for()
+    settle(page)
+    bars = page.evaluate(BOXES, ".st-key-overview .js-plotly-plot .bars path")
+    assert sum(bar["top"] < 390 - 25 for bar in bars) >= 2
+    cards = page.evaluate(BOXES, ".st-key-metric-cards [data-testid=stMetric]")
+    assert len(cards) == 5 and len({card["top"] for card in cards}) == 1
+    assert cards[-1]["left"] + cards[-1]["width"] <= 844 - 16
+
+
+@pytest.mark.parametrize("path", ["/Debias?set=triples", "/Matching?set=triples", "/Ladder"])
+def test_on_a_phone_on_its_side_what_is_selected_stands_neither_on_a_warning_nor_on_the_title(
+    on_its_side, path
+):
+    page = on_its_side(path)
+    (line,) = page.evaluate(BOXES, ".st-key-selected-line p")
+    above = page.evaluate(BOXES, ".stAlert, h1 span")
+    assert len(above) == (2 if "triples" in path else 1)
+    for each in above:
+        beside = each["left"] + each["width"] <= line["left"]
+        assert beside or each["bottom"] <= line["top"] + 2
+    assert line["left"] >= 0 and line["left"] + line["width"] <= 844 - 15
+
+
+def test_on_a_phone_the_arrow_of_a_way_with_two_lines_stands_beside_its_words(visit):
+    """It stood at the left edge, and the words in the middle."""
+    page = visit("/Debias?set=scenes/triples&model=builtin/blip-caption", width=390, height=844)
+    way = page.locator("[class*=st-key-alpha-retrieves] button").locator("visible=true")
+    way.wait_for()
+    settle(page)
+    arrow = way.get_by_test_id("stIconMaterial").bounding_box()
+    text = way.locator("p").evaluate(
+        "p => {const r = document.createRange(); r.selectNodeContents(p);"
+        " return Math.min(...[...r.getClientRects()].map(box => box.left))}"
+    )
+    lasts = way.locator("p").evaluate(
+        "p => {const r = document.createRange(); r.selectNodeContents(p);"
+        " return Math.max(...[...r.getClientRects()].map(box => box.left))}"
+    )
+    assert 0 < text - arrow["x"] - arrow["width"] < 16 and lasts - text < 1
 
 
 def test_on_a_phone_on_its_side_a_button_closes_the_selection_and_a_page_opens_without_it(on_its_side):
