@@ -3142,6 +3142,26 @@ def test_on_a_phone_on_its_side_the_bars_of_matching_are_on_the_first_screen_and
     assert cards[-1]["left"] + cards[-1]["width"] <= 844 - 16
 
 
+def test_on_its_side_what_says_that_it_is_a_phone_has_the_bars_of_matching_before_the_group_worked_through(
+    chromium, server
+):
+    with chromium.new_context(
+        viewport={"width": 844, "height": 390},
+        has_touch=True,
+        is_mobile=True,
+        user_agent="Chrome/126.0 Mobile",
+    ) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{server}/Matching")
+        page.locator(".st-key-overview .js-plotly-plot .bars path").first.wait_for()
+        page.locator(".st-key-worked img").first.wait_for()
+        settle(page)
+        bars = page.evaluate(BOXES, ".st-key-overview .js-plotly-plot .bars path")
+        pictures = page.evaluate(BOXES, ".st-key-worked img")
+    assert max(bar["top"] for bar in bars) < 390 and max(bar["bottom"] for bar in bars) < pictures[0]["top"]
+
+
 @pytest.mark.parametrize("path", ["/Debias?set=triples", "/Matching?set=triples", "/Ladder"])
 def test_on_a_phone_on_its_side_what_is_selected_stands_neither_on_a_warning_nor_on_the_title(
     on_its_side, path
