@@ -3194,6 +3194,42 @@ def test_on_a_phone_the_arrow_of_a_way_with_two_lines_stands_beside_its_words(vi
     assert 0 < text - arrow["x"] - arrow["width"] < 16 and lasts - text < 1
 
 
+@pytest.mark.parametrize(
+    ("paper", "shows", "found"),
+    [
+        ("Test-Time Matching", ".st-key-papers-figure", "GroupMatch clearly rises in "),
+        ("Language priors", ".st-key-papers-figure", "the generative score is above ITC"),
+        ("Cola", ".st-key-papers-figure", "Token map"),
+        ("The built-in world", ".st-key-world-figure", ""),
+        ("Your own result", ".st-key-published_set", ""),
+    ],
+)
+@pytest.mark.parametrize("is_wide", [True, False])
+def test_on_a_phone_on_its_side_papers_shows_its_choice_what_came_out_here_and_data(
+    on_its_side, paper, shows, found, is_wide
+):
+    """Seven lines stood before, and no data on the first screen."""
+    page = on_its_side(f"/Papers?{urlencode({'paper': paper})}")
+    width, height = (844, 390) if is_wide else (740, 360)
+    page.set_viewport_size({"width": width, "height": height})
+    page.locator(shows).first.wait_for()
+    settle(page)
+    header = page.get_by_test_id("stHeader").bounding_box()
+    choice = page.locator(".st-key-paper").bounding_box()
+    assert choice["y"] >= header["y"] + header["height"] - 1 and choice["y"] + choice["height"] < 110
+    page.locator(f"{shows} .ytick text, .st-key-published_set input").first.wait_for()
+    rows = page.evaluate(BOXES, f"{shows} .ytick text, .st-key-published_set input")
+    assert min(box["bottom"] for box in rows) < height
+    if found:
+        said = page.locator(".st-key-paper-lead p", has_text=found).last.bounding_box()
+        field = page.locator(".st-key-table").bounding_box()
+        figure = page.locator(shows).bounding_box()
+        assert field["y"] + field["height"] < said["y"] + 1 < figure["y"]
+        way = page.locator(".st-key-claims-way").bounding_box()  # in the field's row
+        assert way["x"] > field["x"] + field["width"] and abs(way["y"] - field["y"]) < 30
+        assert page.get_by_text("Paper: ").first.bounding_box()["y"] > figure["y"] + figure["height"]
+
+
 def test_on_a_phone_on_its_side_a_button_closes_the_selection_and_a_page_opens_without_it(on_its_side):
     """What closes it was there for a mouse alone, and a panel that was left open was open after a reload."""
     page = on_its_side("/Groups")
