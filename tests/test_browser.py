@@ -3171,6 +3171,18 @@ def test_on_its_side_what_says_that_it_is_a_phone_has_the_bars_of_matching_befor
     assert max(bar["top"] for bar in bars) < 390 and max(bar["bottom"] for bar in bars) < pictures[0]["top"]
 
 
+def test_on_a_phone_on_its_side_the_curves_of_a_run_stand_beside_what_came_out(on_its_side):
+    """They began at 543, below the box, whose lines filled the first screen."""
+    page = on_its_side("/Test-Time_Matching?run=example")
+    page.locator(".st-key-ttm-metrics .scatterlayer path").first.wait_for()
+    page.locator(".st-key-contents").wait_for()
+    settle(page)
+    (box,), (curves,) = (page.evaluate(BOXES, f".st-key-{key}") for key in ("three-answers", "ttm-metrics"))
+    assert box["left"] + box["width"] <= curves["left"] and curves["top"] < 190
+    (ways,), (shown,) = (page.evaluate(BOXES, f".st-key-{key}") for key in ("ways-on", "shown"))
+    assert shown["left"] + shown["width"] <= ways["left"] and ways["top"] < shown["bottom"]
+
+
 @pytest.mark.parametrize("path", ["/Debias?set=triples", "/Matching?set=triples", "/Ladder"])
 def test_on_a_phone_on_its_side_what_is_selected_stands_neither_on_a_warning_nor_on_the_title(
     on_its_side, path

@@ -1682,6 +1682,14 @@ def test_a_model_without_likelihoods_is_replaced_by_the_captioner_and_told(app, 
     assert shown(test) == expected(scored[1][SET], 0.0)
 
 
+def test_a_file_that_is_gone_leaves_the_model_whose_numbers_the_page_shows(app):
+    """Sidebar and line of the selection named builtin/clip, beside numbers of the captioner."""
+    test = app(bare=True, set="upload/gone.csv")
+    said = text(test).replace("\\", "")
+    assert "The file 'gone.csv' is not stored here" in said and "builtin/clip is no captioner" in said
+    assert test.selectbox(key="model").value == MODEL
+
+
 @pytest.mark.parametrize("model", ["builtin/siglip", "builtin/clip"])
 def test_a_model_that_somebody_chooses_on_a_first_visit_is_replaced_with_a_word(app, model):
     """The choice jumped back, and nothing said why: the page had replaced its default there without a word."""

@@ -524,7 +524,8 @@ def _use_nearest(nearest_model: Callable[[str], NearestModel] | None, came: bool
     came : from another page or view, not by a field of this one, in which somebody chooses a model.
     """
     state = st.session_state
-    if is_upload(str(state.get("set", st.query_params.get("set", "")))):  # a file takes the model's place
+    # A file takes the model's place; of one that is not stored any more the field falls back to a benchmark.
+    if state.get("set", st.query_params.get("set")) in upload_names():
         nearest_model = None
     now = state.get("model", st.query_params.get("model", _default("model")))
     wanted, nearest = state.get("replaced_model") or _replaced_by_link(now, nearest_model)
