@@ -33,6 +33,20 @@ def test_a_column_called_prior_is_log_p_of_t_as_the_array_of_that_name_is():
     assert read_prior("p.csv", IDS, 2, both, CAPTIONS).tolist() == [[[-1.0, -1.0]] * 3]
 
 
+def test_a_name_is_a_text_only_where_it_is_as_likely_in_every_group():
+    """Of `cap0` in each of 240 groups some log P(t) of one decimal were equal: these hung together, and an interval
+    was 0 to 100 % where names of numbers gave 36 to 49."""
+    names = np.array([["cap0", "a dog"], ["cap0", "a dog"], ["cap0", "cap1"]])
+    values = -np.array([[1.0, 2.0], [1.0, 2.000001], [3.0, 4.0]])
+    rows = [f"{g},{text},{values[i, j]}" for i, g in enumerate(IDS) for j, text in enumerate(names[i])]
+    table = "\n".join(["group,caption,log_prob", *rows]).encode()
+    found = Prior.from_file("p.csv", SCORES, IDS, names, table)
+    assert found.caption_index.tolist() == [[0, 1], [2, 1], [4, 5]]
+    assert found.values == pytest.approx(values)
+    clusters = found.clusters(None)
+    assert clusters is not None and clusters.labels.tolist() == [0, 0, 1]
+
+
 # --- arrays with names
 
 

@@ -72,14 +72,18 @@ PRIORS: dict[str, _PriorKind] = {
     ),
 }
 
+_SAME_TEXT = (
+    1e-4  # nats by which two log P(t) of one text may differ: as much comes from another place in a batch
+)
+
 
 class Prior(NamedTuple):
     """log P_train(t) of a set's captions.
 
     values : float64 (n, k), one per caption of every group. kind : a name of `PRIORS`, or `file`. line : how it was
     made. samples : float32 (images, captions), log P(t | image) of the distinct captions; None for a language model.
-    caption_index : int64 (n, k), the distinct caption of every group's captions. In a file one is known by its name
-    and its log P(t), so that names which only count a group's captions stand for as many captions as there are.
+    caption_index : int64 (n, k), the distinct caption of every group's captions. In a file one is known by its name,
+    where all of this name are as likely; names which only count a group's captions stand for as many as there are.
     """
 
     values: np.ndarray
@@ -128,9 +132,7 @@ class Prior(NamedTuple):
         line = cls.line_of(path, len(samples), notes)
         values, index = prior_from_samples(samples).reshape(n, k), np.arange(n * k)
         if captions is not None:
-            first: dict[tuple[str, bytes], int] = {}
-            named = zip(np.ravel(captions).tolist(), np.ascontiguousarray(samples.T), strict=True)
-            index = np.array([first.setdefault((name, p.tobytes()), i) for i, (name, p) in enumerate(named)])
+            index = _texts(np.ravel(captions), samples)
         return cls(values, "file", line, samples if len(samples) > 1 else None, index.reshape(n, k))
 
     @staticmethod
@@ -158,6 +160,23 @@ class Prior(NamedTuple):
         of_scores : groups whose scores hang together already.
         """
         return Clusters.joined(of_scores, Clusters.of_captions(self.caption_index))
+
+
+def _texts(names: np.ndarray, samples: np.ndarray) -> np.ndarray:
+    """The distinct caption of each, int64 (c,), by the place of its first.
+
+    names : str (c,), as a file has them. samples : (images, c), log P(t | image).
+    A name is a text where all that have it are as likely: a text is that everywhere. Of "cap0" in every group some are
+    equal by chance, the more the fewer decimals a file has, and groups would hang together that share nothing.
+    """
+    distinct, inverse = np.unique(names, return_inverse=True)
+    high = np.full((len(distinct), len(samples)), -np.inf)
+    low = -high
+    np.maximum.at(high, inverse, samples.T)
+    np.minimum.at(low, inverse, samples.T)
+    is_text = (high - low <= _SAME_TEXT).all(axis=1)[inverse]
+    first = np.unique(names, return_index=True)[1][inverse]
+    return np.where(is_text, first, np.arange(len(names)))
 
 
 def check_log_prob(name: str) -> None:
