@@ -161,7 +161,7 @@ def test_no_curve_runs_through_the_name_of_the_chance_level(first, rest, chance_
     best = np.array([[0.0, 0.4] if first > rest else [0.4, 1.0]])
     peak = (0.0, first) if first > rest else (0.7, rest)
     found = alpha._AlphaData(x, y, bands, {"text_score": chance_at}, "text_score", best, peak)
-    figure = alpha._name_chance(alpha.alpha_figure(found, height=318), found, 318)
+    figure = alpha._name_chance(alpha.alpha_figure(found, height=318), found, 318, ["text_score"])
     assert not [s.name for s in figure.layout.shapes if s.showlegend][1:]
     name, second = figure.layout.annotations
     assert (
@@ -173,6 +173,44 @@ def test_no_curve_runs_through_the_name_of_the_chance_level(first, rest, chance_
     assert name.xanchor != second.xanchor
     for place in figure.layout.annotations:
         _is_clear(place, figure, first, rest, chance_at)
+
+
+def test_the_name_of_the_chance_level_keeps_no_room_for_a_curve_that_is_not_drawn():
+    """It floated at 34 % above a line at 25, as GroupScore, which the page leaves out, lay between them."""
+    x = dict.fromkeys(("text_score", "group_score"), np.array([0.0, 1.0]))
+    y = {"text_score": np.array([45.0]), "group_score": np.array([27.0])}
+    bands = {"text_score": (y["text_score"] - 5, y["text_score"] + 5)}
+    found = alpha._AlphaData(
+        x, y, bands, {"text_score": 25.0}, "text_score", np.array([[0.0, 1.0]]), (0.0, 45.0)
+    )
+    heights = []
+    for drawn in (["text_score"], ["text_score", "group_score"]):
+        figure = alpha._name_chance(alpha.alpha_figure(found, height=318), found, 318, drawn)
+        heights.append(figure.layout.annotations[0].y)
+    line = 16 * np.ptp(figure.layout.yaxis.range) / (318 - 90)
+    assert 0 < heights[0] - 25 <= line and heights[1] < 25
+
+
+def test_the_chance_level_runs_through_no_number_of_the_highest_point():
+    """`53.7 % held out` was struck through by the dotted line at 25 %."""
+    edges = np.array([0.0, 0.2, 0.5, 0.8, 0.9, 1.0])
+    values = np.array([30.0, 42.0, 50.0, 55.8, 53.0])
+    bands = {"text_score": (values - 6, values + 6)}
+    for level in (25.0, 70.0):
+        found = alpha._AlphaData(
+            {"text_score": edges},
+            {"text_score": values},
+            bands,
+            {"text_score": level},
+            "text_score",
+            np.array([[0.8, 0.9]]),
+            (0.85, 55.8),
+            53.7,
+        )
+        (star,) = [t for t in alpha.alpha_figure(found, height=318).data if t.mode == "markers+text"]
+        bottom, top = alpha._percent_range(found)
+        line = alpha._LETTERS * (top - bottom) / (318 - alpha._AROUND)
+        assert np.abs(alpha._peak_heights(found, star.y[1], line) - level).min() > line / 2
 
 
 def _is_clear(name, figure, first, rest, chance_at):

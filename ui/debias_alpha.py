@@ -428,7 +428,7 @@ def _on_the_page(study: AlphaStudy, metric: str, others: Sequence[str]) -> go.Fi
     drawn.data = [trace for trace in drawn.data if trace.name not in left_out]
     _meet(drawn, {METRICS[name].label for name in (metric, *others)})
     drawn.update_layout({"shapes": [shape.update(showlegend=False) for shape in drawn.layout.shapes]})
-    figures._name_chance(drawn, _curve_data(study, metric), _HEIGHT)
+    figures._name_chance(drawn, _curve_data(study, metric), _HEIGHT, (metric, *others))
     # From the edge of the figure, in letters that are read on a phone; “Curves” chooses, not a press on a name.
     edge = {"xref": "container", "x": 0, "yref": "container", "y": 1, "yanchor": "top"}
     press = {"itemclick": False, "itemdoubleclick": False}

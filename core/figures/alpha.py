@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -175,14 +175,17 @@ def _mark_peak(figure: go.Figure, data: _AlphaData, height: int) -> None:
     )
 
 
-def _name_chance(figure: go.Figure, data: _AlphaData, height: int) -> go.Figure:
+def _name_chance(figure: go.Figure, data: _AlphaData, height: int, drawn: Collection[str]) -> go.Figure:
     """The chance level by name in the plot, where no curve runs through it, in place of its entry in the legend; and a
-    second time, unseen, for a page whose line at alpha runs through the first (`ui.moving_line`)."""
+    second time, unseen, for a page whose line at alpha runs through the first (`ui.moving_line`).
+
+    drawn : the metrics whose curves the figure has; one that is left out keeps no room.
+    """
     for level in figure.layout.shapes:
         if level.type == "line":
             level.showlegend = False
-            first = _chance_place(data, height)
-            second = _chance_place(data, height, first)
+            first = _chance_place(data, height, drawn)
+            second = _chance_place(data, height, drawn, first)
             for (x, y, anchor), opacity in [(first, 1), (second, 0)][: 1 + (second != first)]:
                 figure.add_annotation(
                     text=level.name,
@@ -198,7 +201,7 @@ def _name_chance(figure: go.Figure, data: _AlphaData, height: int) -> go.Figure:
 
 
 def _chance_place(
-    data: _AlphaData, height: int, taken: tuple[float, float, str] | None = None
+    data: _AlphaData, height: int, drawn: Collection[str], taken: tuple[float, float, str] | None = None
 ) -> tuple[float, float, str]:
     """Alpha, percent and the side that is anchored there, of the chance level's name: as near to its line as neither
     a curve nor the numbers of the peak lie, right of the middle before left of it. taken : a place at whose alphas it
@@ -219,7 +222,7 @@ def _chance_place(
     steps = np.arange(0.7, 40, 0.1) * line
     for y in np.stack([level + steps, level - steps], axis=1).ravel():
         for anchor, (x, first, last) in ends.items():
-            here = [_values_within(data, name, x + first, x + last) for name in data.y]
+            here = [_values_within(data, name, x + first, x + last) for name in drawn]
             is_beside = _has_star(data) and peak[0] < x + last and peak[1] > x + first
             here += [_peak_heights(data, peak[2], line)] * is_beside
             far = np.abs(np.concatenate(here) - y).min(initial=np.inf) > 0.9 * line
@@ -255,13 +258,14 @@ def _peak_side(data: _AlphaData) -> str:
 
 def _free_height(data: _AlphaData, side: str, height: int) -> float:
     """Where the numbers of the peak stand, percent: the height nearest to its mark, above it before below it, at which
-    no curve crosses them; where there is none, right above."""
+    neither a curve nor the chance level crosses them; where there is none, right above."""
     (alpha, value), (bottom, top) = data.peak, _percent_range(data)
     # its lines of text in percent
     line = len(_peak_lines(data)) * _LETTERS * (top - bottom) / (height - _AROUND)
     low, high = _AROUND_PEAK[side]
     first, last = alpha + low * _LABEL, alpha + high * _LABEL
-    crossed = np.concatenate([_values_within(data, name, first, last) for name in data.y])
+    level = [data.chance[data.shaded]]  # its dotted line struck a number through
+    crossed = np.concatenate([*(_values_within(data, name, first, last) for name in data.y), level])
     steps = np.arange(1.1, 8, 0.25) * line
     near = 8 // len(_peak_lines(data))  # steps
     for place in np.concatenate([value + steps[:near], value - steps, value + steps[near:]]):
