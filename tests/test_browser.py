@@ -3195,6 +3195,8 @@ def test_on_a_phone_on_its_side_what_is_selected_stands_neither_on_a_warning_nor
         beside = each["left"] + each["width"] <= line["left"]
         assert beside or each["bottom"] <= line["top"] + 2
     assert line["left"] >= 0 and line["left"] + line["width"] <= 844 - 15
+    # The thumb's room around its "?" made five pages 852 pixels wide, which slid sideways.
+    assert page.get_by_test_id("stMain").evaluate("e => e.scrollWidth") <= 844
 
 
 def test_on_a_phone_the_arrow_of_a_way_with_two_lines_stands_beside_its_words(visit):
