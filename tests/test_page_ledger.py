@@ -13,7 +13,7 @@ from core.runs import engine
 from core.runs.store import RunStore
 from core.ttm._ledger import PARTS
 from core.ttm.run import LedgerRun, TTMRun
-from ui.ledger import _beyond, _sums_note, _where_measured, gain_title, points_text
+from ui.ledger import _beyond, _sums_note, _where_measured, controls_answer, gain_title, points_text
 
 TTM, RUNS = "pages/4_Test-Time_Matching.py", "pages/9_Runs.py"
 MAIN = ("metric", "bijections", "training")
@@ -51,6 +51,16 @@ def test_a_run_shows_its_parts_and_starts_its_controls_once(app, file, monkeypat
     again = app(TTM, run=run)
     assert not [b for b in again.button if b.label == "Run the controls"]
     assert button(again, "Open the controls")
+
+
+def test_a_stopped_run_is_offered_no_controls(app, file):
+    """The line below said that the run had not finished; the one above offered to run its controls."""
+    store = RunStore()
+    whole = store.get(finish(store, "of a file", TTMRun.of_file(file, options=SMALL)))
+    answer = controls_answer(store, replace(whole, status="stopped"))
+    assert answer.word == "Not measured" and answer.offer is None
+    assert answer.said == "the run has not finished, so there is no result to compare."
+    assert controls_answer(store, whole).offer is not None
 
 
 def test_a_ledger_is_gone_through_part_by_part(app, file):

@@ -101,6 +101,8 @@ def controls_answer(store: RunStore, run: Run, of: str = "") -> Answer:
         return never[0]
     if gain_record(run) is None:
         return Answer(QUESTION, NOT_MEASURED, "there are none for this kind of run.")
+    if run.status != "finished":
+        return Answer(QUESTION, NOT_MEASURED, "the run has not finished, so there is no result to compare.")
     job = _controls_of(run)
     there = _controls_there(store, run)
     runs = counted(job.total // job.settings.iterations, "run")
