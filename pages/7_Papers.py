@@ -28,7 +28,7 @@ from ui.formatting import unbroken
 from ui.measured_here import _FIRST_LINES, beside_note, figure_numbers, headline, names_note, record_here
 from ui.missing import ways_to_get
 from ui.navigation import TRAIN
-from ui.views import read_view, view_field
+from ui.views import came_back_to, read_view, view_field
 from ui.visitor import on_phone
 
 LEAD = "Three papers' numbers, what is measured of them here, and yours."
@@ -138,6 +138,13 @@ def choose() -> str:
     if paper != YOURS and "table" not in st.session_state:
         warn_unknown(paper, asked)
     return paper
+
+
+def shows_files() -> bool:
+    """Whether one's own result is asked for, which may be a file: known before `choose` is drawn."""
+    back = came_back_to("paper")
+    asked = st.session_state.get("paper") or st.query_params.get("paper", "") if back is None else back
+    return asked == YOURS or st.query_params.get("published", "") == "true"
 
 
 def paper_link(short: str) -> None:
@@ -1059,7 +1066,7 @@ def page(paper: str, way: Any) -> None:
     ui.cite(None, (short, "Winoground"), NOTE)
 
 
-ui.open_page("Papers", SHORT_LEAD if on_phone() else LEAD, pick=False)
+ui.open_page("Papers", SHORT_LEAD if on_phone() else LEAD, pick=False, shows_files=shows_files)
 with ui.show_errors():
     paper = choose()
     chosen, way = table_html.TableChoice("", ""), None

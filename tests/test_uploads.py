@@ -525,6 +525,21 @@ def test_a_page_that_cannot_show_a_file_says_so_in_one_line_and_opens_the_neares
     assert "scores.csv (your file)" in plain(opened)
 
 
+def test_papers_says_that_it_leaves_a_file_out_but_not_above_the_field_that_offers_it(app, file):
+    """The banner stood above “Or a file that you have uploaded before”, and pushed it down."""
+    UploadStore().add("newer.csv", UploadStore().get(file).content() + b"\n")
+    opened = app("pages/7_Papers.py", set=f"upload/{file}")
+    assert "does not show scores.csv" in plain(opened)
+    fine(opened.segmented_control(key="paper").set_value("Your own result").run())
+    for test in (opened, app("pages/7_Papers.py", set=f"upload/{file}", paper="Your own result")):
+        assert "does not show" not in plain(test)
+        stored = test.selectbox(key="published_stored")
+        assert stored.options == ["scores.csv", "newer.csv"] and stored.value is None
+    field = opened.segmented_control(key="paper")
+    fine(field.set_value(field.options[0]).run())
+    assert "does not show scores.csv" in plain(opened)
+
+
 def test_retrieval_says_that_it_leaves_the_selected_file_out_but_not_in_views_without_a_set(app, file):
     test = app(MATCHING, set=f"upload/{file}")
     test.query_params.pop("set")  # as links to this page have it

@@ -73,7 +73,7 @@ def open_page(
     nearest_model: Callable[[str], NearestModel] | None = None,
     sidebar: bool = False,
     heading: str = "",
-    shows_files: bool = False,
+    shows_files: bool | Callable[[], bool] = False,
     first: int = 0,
     uses_model: bool = True,
     chosen_why: str = "",
@@ -85,10 +85,10 @@ def open_page(
     instead : what the page shows in place of the selection, in one line (an opened run, shipped results); there is no
     sidebar then, so that figures have its room, and None is returned. nearest_model : of a page that cannot use every
     model, as in `ui.selection.pick_selection`. sidebar : whether a page without the shared selection fills the sidebar
-    itself. shows_files : whether such a page shows files of the visitor's own all the same. first : how many of the
-    selected groups the page uses, where it does not use all. uses_model : whether what the page shows depends on the
-    selected model, so that words which that one does not know are named. chosen_why : after the line of the selection,
-    why the page chose it by itself.
+    itself. shows_files : whether such a page shows files of the visitor's own all the same; asked for as `lead` is.
+    first : how many of the selected groups the page uses, where it does not use all. uses_model : whether what the page
+    shows depends on the selected model, so that words which that one does not know are named. chosen_why : after the
+    line of the selection, why the page chose it by itself.
     """
     name = "Crossmatch" if title == "Crossmatch" else f"{title} · Crossmatch"
     icon = str(STYLE / "icon.svg")
@@ -118,7 +118,7 @@ def open_page(
     if instead:
         st.caption(escape_markdown(instead))
     if instead or not pick:
-        _say_unused_file(sidebar, bool(instead) or shows_files)
+        _say_unused_file(sidebar, bool(instead) or (shows_files() if callable(shows_files) else shows_files))
         put_off_selection()
         return None
     with show_errors():

@@ -31,7 +31,7 @@ from ui.export import chart, export_section
 from ui.formatting import swipe_hint, touch_help
 from ui.misplaced import WAY_SCORES, renamed_scores, show_mistakes
 from ui.page import show_error
-from ui.selection import page_button
+from ui.selection import page_button, shared_parameters
 from ui.uploads import PREFIX, stored_upload, upload_limit, upload_names
 
 _LABELS = {"image_choice": "Image choice"}  # of what is no metric of groups
@@ -462,12 +462,15 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> tuple[pd.DataFra
 
 
 def _stored_file(beside_upload: bool) -> str | None:
-    """The name of a file that was uploaded before, on any page, and is chosen here; no field where there is none.
+    """The name of a file that was uploaded before, on any page, and is chosen here; no field where there is none. It
+    offers the selected file first.
 
     beside_upload : a file is given in the field above. That counts, so that what was chosen before goes: the field
     named one file, and the result was the other's.
     """
-    stored = [name.removeprefix(PREFIX) for name in upload_names()]
+    selected = shared_parameters().get("set", "")
+    entries = sorted(upload_names(), key=lambda entry: entry != selected)
+    stored = [entry.removeprefix(PREFIX) for entry in entries]
     if not stored:
         return None
     if beside_upload:
