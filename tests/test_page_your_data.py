@@ -1693,6 +1693,26 @@ def test_a_prior_of_no_stored_scores_says_which_it_needs(app):
     assert not [each for each in test.button if each.label.startswith("Add it to")]
 
 
+@pytest.mark.parametrize(
+    ("rows", "lacks"),
+    [
+        (PRIOR_ROWS[:3], "lacks 1 of the scores' 2 groups: 'b'; add its log P(t)."),
+        (PRIOR_ROWS[:4], "has no finite log P(t) for caption '1' of group 'b'; add it."),
+    ],
+)
+def test_a_prior_that_lacks_a_part_of_stored_scores_says_of_which_and_what(app, rows, lacks):
+    """It was told to upload the scores that it belongs to, which stood two lines above."""
+    fine(several(app, plain__csv=score_rows(), logarithms__csv=LOGARITHMS))
+    other = [row.replace("a,", "x,", 1).replace("b,", "y,", 1) for row in LOGARITHMS]
+    test = several(app, other__csv=other, prior__csv=rows)
+    (said,) = said_of(test)
+    assert said == (
+        f"**Not stored**: prior.csv looks like a language prior of logarithms.csv, but {lacks} Or upload the scores "
+        "that it belongs to."
+    )
+    assert not [each for each in test.button if each.label.startswith("Add it to")]
+
+
 def test_of_several_files_with_mistakes_each_is_named_and_the_good_one_is_shown(app):
     rows = ["group,image,caption,score"] + [f"a,{i},{j},{i == j:d}" for i in (0, 1) for j in (0, 1)]
     good, bad = "\n".join(rows).encode(), "\n".join([*rows[:-1], "a,1,1,x"]).encode()

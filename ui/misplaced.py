@@ -45,6 +45,7 @@ from ui.uploads import (
     _takes,
     add_beside,
     as_stored,
+    fits_in_part,
     groups_without_tags,
     read_by_form,
     store_file,
@@ -261,7 +262,7 @@ def why_not_stored(file: Any, error: InputError, in_view: str) -> str:
     kind = _kind_of_file(name, content)
     what = what_beside(name, content)
     if what == PRIOR or (what and not in_view):
-        return escape_markdown(f"{name} {_IS_BESIDE[what]}: {_WAITS[what]}")
+        return escape_markdown(_waits(what, name, content, in_view))
     if what == TAGS:
         try:
             lacking = counted(groups_without_tags(in_view, name, content), "group")
@@ -303,7 +304,7 @@ def not_scores(file: Any, is_said: bool = False) -> bool:
     kind = _kind_of_file(name, content)
     if what := what_beside(name, content):
         if not offer_beside(file):
-            _say(f"{name} {_IS_BESIDE[what]}: {_WAITS[what]}")
+            _say(_waits(what, name, content))
         return True
     guess = None
     with suppress(InputError):
@@ -377,6 +378,16 @@ _WAITS = {  # what to do where no stored file is of its groups
     PRIOR: "upload the scores that it belongs to, and add it below their result. It needs scores that are "
     "log-likelihoods, of the same groups and captions, without a prior yet.",
 }
+
+
+def _waits(what: str, name: str, content: bytes, in_view: str = "") -> str:
+    """Of tags or a prior that no stored file takes what is to be done: the scores may be there, and lack a part of it."""
+    found = fits_in_part(what, name, content, in_view)
+    if found is None:
+        return f"{name} {_IS_BESIDE[what]}: {_WAITS[what]}"
+    entry, wrong = found
+    lacks = str(wrong).removeprefix(f"{name} ")
+    return f"{name} {_IS_BESIDE[what]} of {entry.removeprefix(PREFIX)}, but {lacks} Or upload the scores that it belongs to."
 
 
 def offer_beside(file: Any, in_view: str = "") -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from core.base.errors import InputError
 from core.base.limits import limits
 from core.base.table_formats import open_table
 from core.base.text import counted
+from core.datasets._prior_files import _FitsInPart
 from core.datasets.packed_tables import _unpacked
 from core.datasets.score_files import ScoreFile, _caption_columns, _CaptionColumns, read_tags
 from core.debiasing.priors import Prior
@@ -480,27 +482,37 @@ def _captions(entry: str, evaluation: Evaluation) -> np.ndarray | None:
 def _takes(what: str, name: str, content: bytes, in_view: str = "") -> list[str]:
     """The stored files whose groups tags are of, or whose groups and captions a prior is of, and that have none yet:
     the one in view first, which may have one, then the newest."""
+    return [entry for entry, wrong in _tried(what, name, content, in_view) if wrong is None]
+
+
+def fits_in_part(what: str, name: str, content: bytes, in_view: str = "") -> tuple[str, InputError] | None:
+    """The stored file that a prior has some of the groups or captions of, the first in the order of `_takes`, and what
+    it lacks of them; None without one."""
+    tried = _tried(what, name, content, in_view)
+    return next(((entry, wrong) for entry, wrong in tried if isinstance(wrong, _FitsInPart)), None)
+
+
+def _tried(what: str, name: str, content: bytes, in_view: str) -> list[tuple[str, InputError | None]]:
+    """The stored files that may have tags or a prior, with why this one is not theirs; None where it is."""
     digest = Upload.digest(content)
 
-    def takes(entry: str) -> bool:
-        if entry != in_view and stored_upload(entry).beside(what) is not None:
-            return False
-        if what == PRIOR and why_no_prior(entry):
-            return False
+    def may_have(entry: str) -> bool:
+        is_free = entry == in_view or stored_upload(entry).beside(what) is None
+        return is_free and not (what == PRIOR and why_no_prior(entry))
 
-        def fits() -> bool:
-            try:
-                _check_beside(entry, what, name, content)
-            except InputError:
-                return False
-            return True
-
-        return cached_on(upload_evaluation(entry), (f"takes-{what}", name, digest), fits)
+    def why_not(entry: str) -> InputError | None:
+        try:
+            _check_beside(entry, what, name, content)
+        except InputError as error:
+            return error
+        return None
 
     found = []
     for entry in sorted(upload_names(), key=lambda entry: entry != in_view):
         with suppress(InputError):  # one that cannot be read just now
-            found += [entry] * takes(entry)
+            if may_have(entry):
+                key = f"takes-{what}", name, digest
+                found.append((entry, cached_on(upload_evaluation(entry), key, partial(why_not, entry))))
     return found
 
 

@@ -74,6 +74,10 @@ def read_prior(
     return _read_prior_file(path, ids, k, data, captions).values
 
 
+class _FitsInPart(InputError):
+    """Of a prior that has some of the scores' groups or captions and lacks others: it may well be theirs."""
+
+
 def _read_prior_file(
     path: Path | str, ids: Sequence[str], k: int, data: bytes | None, captions: np.ndarray | None
 ) -> _PriorFile:
@@ -94,7 +98,7 @@ def _read_prior_file(
             ".csv",
             ".parquet",
         ):  # cells that are no number are refused before
-            raise InputError(f"{path} has no finite log P(t) for {place(*at)}; add it.{more}")
+            raise _FitsInPart(f"{path} has no finite log P(t) for {place(*at)}; add it.{more}")
         advice = _advice(prior[at], "caption")
         leave = "" if prior[at] > 0 and np.isfinite(prior[at]) else ", or leave its group out of both files"
         raise InputError(f"{path} has {prior[at]:.4g} as log P(t) of {place(*at)}; {advice}{leave}.{more}")
@@ -189,7 +193,8 @@ def _lacks(
     count, first = int(missing.sum()), wanted[int(missing.argmax())]
     named = repr(first) if count == 1 else f"the first is {first!r}"
     add = advice or f"add {'its' if count == 1 else 'their'} log P(t)"
-    return InputError(f"{path} lacks {count} of the scores' {_all(wanted, what)}{where}: {named}; {add}.")
+    kind = InputError if count == len(wanted) else _FitsInPart
+    return kind(f"{path} lacks {count} of the scores' {_all(wanted, what)}{where}: {named}; {add}.")
 
 
 def _caption_positions(
