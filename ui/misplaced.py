@@ -381,13 +381,13 @@ _WAITS = {  # what to do where no stored file is of its groups
 
 
 def _waits(what: str, name: str, content: bytes, in_view: str = "") -> str:
-    """Of tags or a prior that no stored file takes what is to be done: the scores may be there, and lack a part of it."""
+    """What is to be done with tags or a prior that no stored file takes, as one that lacks a part of its scores."""
     found = fits_in_part(what, name, content, in_view)
     if found is None:
         return f"{name} {_IS_BESIDE[what]}: {_WAITS[what]}"
     entry, wrong = found
-    lacks = str(wrong).removeprefix(f"{name} ")
-    return f"{name} {_IS_BESIDE[what]} of {entry.removeprefix(PREFIX)}, but {lacks} Or upload the scores that it belongs to."
+    of, lacks = entry.removeprefix(PREFIX), str(wrong).removeprefix(f"{name} ")
+    return f"{name} {_IS_BESIDE[what]} of {of}, but {lacks} Or upload the scores that it belongs to."
 
 
 def offer_beside(file: Any, in_view: str = "") -> bool:

@@ -17,9 +17,8 @@ from core.base.errors import InputError
 from core.base.limits import limits
 from core.base.table_formats import open_table
 from core.base.text import counted
-from core.datasets._prior_files import _FitsInPart
 from core.datasets.packed_tables import _unpacked
-from core.datasets.score_files import ScoreFile, _caption_columns, _CaptionColumns, read_tags
+from core.datasets.score_files import ScoreFile, _caption_columns, _CaptionColumns, _FitsInPart, read_tags
 from core.debiasing.priors import Prior
 from core.exchange.file_kinds import _EMBEDDINGS, _PRIOR, _SCORES, _is_tags, _kind_of_file
 from core.exchange.score_columns import _unchosen_match
