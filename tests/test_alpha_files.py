@@ -535,10 +535,20 @@ def test_groups_of_files_that_share_captions_or_images_hang_together(tmp_path):
         found = alpha("--scores", files[0], "--prior", files[1])
         return found["language"]["true_caption_likelier"].get("clustered")
 
+    def known() -> list[str]:
+        words = ["alpha", "--scores", str(files[0]), "--prior", str(files[1])]
+        said = CliRunner().invoke(cli.app, words).stdout
+        return [line for line in said.splitlines() if line.startswith("by caption: ")]
+
     found = clustered()
     assert found["by"] == "caption" and found["clusters"] == 3
+    assert known() == [
+        "by caption: groups that share one count as one; a caption is known by its name, where all of that name are "
+        "equally likely"
+    ]
     counted = table["caption"].str[-1]
     assert clustered(caption=counted, log_prob=-rng.uniform(3, 9, 60), image="A") is None
+    assert known() == []
     shared = clustered(
         caption=counted, log_prob=-rng.uniform(3, 9, 60), image=[f"{i // 4}.png" for i in range(60)]
     )

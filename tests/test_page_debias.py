@@ -1212,6 +1212,23 @@ def test_p_of_a_probable_gain_stands_in_the_popover_and_not_beside_the_held_out_
     assert "Luck hardly explains the gain (p" in text(panel).replace("\u00a0", " ")
 
 
+@pytest.mark.parametrize(
+    ("state", "by", "known"),
+    [
+        ({"set": SET, "model": MODEL}, "caption", " A caption is known by its text."),
+        ({"set": "upload/a.csv"}, "image and caption", " A caption is known by its name, where all of that name are "
+         "equally likely."),
+        ({"set": SET, "model": "upload/a.csv"}, "image", ""),
+    ],
+)  # fmt: skip
+def test_an_interval_by_caption_says_how_a_shared_caption_is_known(monkeypatch, state, by, known):
+    monkeypatch.setattr(debias_alpha.st, "session_state", state)
+    study = SimpleNamespace(clusters=Clusters(by, np.array([0, 0, 1])))
+    said = f" Quote the interval by {by}, where groups that share one count as one.{known}"
+    assert debias_alpha._quoted_by(study) == said
+    assert debias_alpha._quoted_by(SimpleNamespace(clusters=None)) == ""
+
+
 def test_from_a_file_on_which_alpha_does_not_help_one_button_leads_to_where_it_does(app, monkeypatch):
     """Whoever came with a file of their own read “does not help” and had no way on."""
     monkeypatch.setattr(debias_alpha, "_is_of_a_built_in_set", lambda: False)

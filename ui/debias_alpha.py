@@ -22,6 +22,7 @@ from core.base.text import (
     counted,
 )
 from core.debiasing.curves import _alpha_text, _around_text, _edge_text, _spans_text
+from core.debiasing.priors import _caption_known_by
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
 from core.debiasing.verdicts import _cannot_decide, _harm, _headline, _leans
 from core.exchange.layouts import _Latex, _raised, latex_table, text_table_latex
@@ -291,8 +292,18 @@ def _more_reasons(study: AlphaStudy, metric: str) -> None:
     read = _ALPHAS.format(
         label=METRICS[metric].label, tuned=TUNED_ON_TEST, where=_where_highest(study, metric)
     )
-    by = "" if study.clusters is None else f" {interval_to_quote(study.clusters.by)}"
-    st.caption(f"{read}{exact_differences_once('curve')}{by}")
+    st.caption(f"{read}{exact_differences_once('curve')}{_quoted_by(study)}")
+
+
+def _quoted_by(study: AlphaStudy) -> str:
+    """Which interval is to be quoted, and how a caption that groups share is known; "" where they share nothing."""
+    if study.clusters is None:
+        return ""
+    known = ""
+    if "caption" in study.clusters.by:
+        of_file = any(is_upload(st.session_state.get(key, "")) for key in ("set", "model"))
+        known = f" A caption is known by {_caption_known_by(of_file)}."
+    return f" {interval_to_quote(study.clusters.by)}{known}"
 
 
 def _curves_latex(inputs: DebiasInputs, alpha: float) -> str:

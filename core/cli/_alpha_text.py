@@ -18,6 +18,7 @@ from core.base.text import (
 )
 from core.cli._output import format_metrics
 from core.debiasing.curves import _alpha_text, _edge_text, _shortest_within, _span_text
+from core.debiasing.priors import _caption_known_by
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
 from core.metrics.groups import IMAGE_TO_TEXT, TEXT_SCORE
 
@@ -48,8 +49,17 @@ def format_groups(record: Mapping[str, Any]) -> str:
                 f"{column} = {value} ({counted(part['n_groups'], 'group')})",
                 *_metric_lines(part, whole, one),
             ]
-    lines += _holm_line(record)
+    lines += [*_clusters_line(record), *_holm_line(record)]
     return "\n".join(lines)
+
+
+def _clusters_line(record: Mapping[str, Any]) -> list[str]:
+    """What an interval by caption is, and how a shared one is known; [] where groups share none."""
+    found = record["metrics"][TEXT_SCORE]["alpha_0"].get("clustered")
+    if found is None or "caption" not in found["by"]:
+        return []
+    known = _caption_known_by(of_file="scores" in record)
+    return ["", f"by {found['by']}: groups that share one count as one; a caption is known by {known}"]
 
 
 def _quoted_first(record: Mapping[str, Any]) -> list[str]:

@@ -179,6 +179,11 @@ def _texts(names: np.ndarray, samples: np.ndarray) -> np.ndarray:
     return np.where(is_text, first, np.arange(len(names)))
 
 
+def _caption_known_by(of_file: bool) -> str:
+    """How it is seen that groups share a caption: as `_texts` has it of a file."""
+    return f"its {'name, where all of that name are equally likely' if of_file else 'text'}"
+
+
 def check_log_prob(name: str) -> None:
     """Raise InputError unless a model's scores are log P(t|i), which is what a prior can be taken from."""
     kind = KINDS[scorer_kind(name)]
