@@ -146,7 +146,7 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
     else that was measured."""
     paper = retrieval.paper_data("CLIP")
     is_below = on_phone()  # whose first picture would be nine lines further down
-    with st.container(gap="xsmall"):
+    with st.container(gap="xsmall", key="training-result"):
         st.markdown(unbroken(f"**{_result(data, measured)}**"), help=_MAP)
         if is_below and (costs := _cost_said(data, in_short=True)):  # it is in full further down
             st.markdown(unbroken(costs))
