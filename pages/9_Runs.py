@@ -904,9 +904,11 @@ def actions(
     store: ui.VisitorStore,
     others: Sequence[SeedGroup],
     results: Mapping[str, str],
+    said: str = "",
 ) -> None:
     """What can be done with the chosen ones, all at once; a phone has it at the lower edge of the screen as long as it
-    lies below the list (`style.css`). others : all runs of the table; results : of each, as it has them."""
+    lies below the list (`style.css`). others : all runs of the table; results : of each, as it has them; said : what
+    stands before the buttons."""
     if not chosen:
         return
     runs = [run for sweep in chosen for run in sweep.runs]
@@ -914,6 +916,8 @@ def actions(
     resumable = sum(run.resumable for run in runs)
     stopping = any(run.status == "stopping" for run in runs)
     with st.container(horizontal=True, vertical_alignment="center", key="run-actions"):
+        if said:
+            st.caption(said, width="content")
         if len(chosen) == 1:
             page, state = page_of(chosen[0])
             ui.page_button(
@@ -1786,9 +1790,11 @@ def page() -> None:
     results = [sweep for sweep in chosen if not is_controls(sweep)]
     line = _told_of_ticks(sweeps, chosen, results)
     is_covered = on_phone() and len(chosen) == 1  # by the bar of actions, whose “Compare with …” says as much
-    if line and not is_covered:  # after the cards, which would push it down
+    is_in_row = len(chosen) > 1 and not on_phone()  # of the buttons: a line more put the comparison further down
+    if line and not (is_covered or is_in_row):  # after the cards, which would push it down
         st.caption(line)
-    actions(chosen, store, sweeps, dict(zip(frame["id"], frame["result"], strict=True)))
+    said = line if is_in_row else ""
+    actions(chosen, store, sweeps, dict(zip(frame["id"], frame["result"], strict=True)), said)
     runs = [run for sweep in sweeps for run in sweep.runs]
     if any(run.live or run.resumable for run in runs):
         st.fragment(watch, run_every=2.0)(states(runs))

@@ -2945,6 +2945,26 @@ def test_a_link_to_two_runs_opens_the_list_at_their_comparison(visit, home, monk
             store.delete(name)
 
 
+def test_what_is_a_stands_in_the_row_of_the_buttons_of_two_ticked_runs(visit, home, monkeypatch):
+    """It took a line of its own between the list and the comparison, whose curve was out of sight."""
+    page = visit("/Runs", width=1366, height=768)  # the app makes its store
+    settle(page)
+    monkeypatch.setenv("CROSSMATCH_HOME", str(home / "data"))
+    store, config = RunStore(), TTMRun.of("scenes/left-right", "builtin/clip", groups=20).written()
+    names = [store.create("ttm", f"number {i}", config).id for i in range(2)]
+    try:
+        page.goto(f"{page.url.partition('?')[0]}?runs={names[0]},{names[1]}")
+        said = page.get_by_text("A is the oldest of the ticked runs")
+        said.wait_for()
+        settle(page)
+        line, button = said.bounding_box(), page.locator(".st-key-delete-runs button").bounding_box()
+        assert button["y"] <= line["y"] and line["y"] + line["height"] <= button["y"] + button["height"]
+        assert line["x"] + line["width"] <= button["x"]
+    finally:
+        for name in names:
+            store.delete(name)
+
+
 def test_back_unticks_a_run_and_forward_ticks_it_again(visit, home, monkeypatch):
     """Back after a tick left the page, though the address has the ticks."""
     page = visit("/Runs", width=390, height=844)
