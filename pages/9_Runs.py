@@ -1790,7 +1790,9 @@ def page() -> None:
     results = [sweep for sweep in chosen if not is_controls(sweep)]
     line = _told_of_ticks(sweeps, chosen, results)
     is_covered = on_phone() and len(chosen) == 1  # by the bar of actions, whose “Compare with …” says as much
-    is_in_row = len(chosen) > 1 and not on_phone()  # of the buttons: a line more put the comparison further down
+    is_in_row = (
+        len(chosen) > 1 and not on_phone()
+    )  # of the buttons: a line more put the comparison further down
     if line and not (is_covered or is_in_row):  # after the cards, which would push it down
         st.caption(line)
     said = line if is_in_row else ""
