@@ -1174,6 +1174,19 @@ def test_where_alpha_does_not_help_the_page_says_why(study, says):
     assert said.startswith(says) and bool(said) == bool(says)
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_of_an_own_prior_of_another_scale_the_page_asks_for_means_and_sums(monkeypatch, own):
+    """Sums over tokens beside a prior per token: "little language prior to take out" was false, and above the line that
+    a better alpha may lie above 1."""
+    behind = np.array([0.095] * 4 + [0.5] * 36)  # the true caption, which the prior has 0.1 below the other
+    scores = np.stack([np.zeros(40), behind], axis=1)[:, None]
+    study = replace(alike([0.0, 0.1]), scores=scores)
+    monkeypatch.setattr(debias_alpha, "_is_of_a_built_in_set", lambda: not own)
+    said = debias_alpha._why_no_gain(study, "text_score")
+    assert ("is one a mean over tokens, the other a sum?" in said) == own
+    assert ("little language prior to take out" in said) == (not own)
+
+
 def test_why_alpha_does_not_help_stands_below_the_verdict_and_above_the_figure(app, monkeypatch):
     monkeypatch.setattr(debias_alpha, "_why_no_gain", lambda study, metric: "Why: because.")
     monkeypatch.setattr(debias_alpha, "_headline", lambda study, metric: "The verdict.")

@@ -1698,6 +1698,11 @@ def test_a_prior_of_no_stored_scores_says_which_it_needs(app):
     [
         (PRIOR_ROWS[:3], "lacks 1 of the scores' 2 groups: 'b'; add its log P(t)."),
         (PRIOR_ROWS[:4], "has no finite log P(t) for caption '1' of group 'b'; add it."),
+        (
+            [*PRIOR_ROWS[:4], "b,1,2.5"],
+            "has 2.5 as log P(t) of caption '1' of group 'b'; a log-likelihood is at most 0: give logarithms of "
+            "likelihoods, not probabilities or losses.",
+        ),
     ],
 )
 def test_a_prior_that_lacks_a_part_of_stored_scores_says_of_which_and_what(app, rows, lacks):

@@ -286,7 +286,7 @@ def _more_reasons(study: AlphaStudy, metric: str) -> None:
     if any(sure):
         st.markdown(unbroken("\n\n".join(filter(None, sure))))
     if little:
-        _why_so_little(*little)
+        _why_so_little(*little, _scales_differ(study, metric))
     if study.frequency.likelier is not None:
         st.markdown(scenario_text(study))
     read = _ALPHAS.format(
@@ -791,6 +791,19 @@ def _little_prior(study: AlphaStudy, metric: str) -> tuple[float, float] | None:
     return (texts, scores) if texts < _LITTLE * scores else None
 
 
+_OTHER_SCALE = (
+    "log P(t) differs little beside the scores, and more than α = 1 may help: is one a mean over tokens, the other "
+    "a sum?"
+)
+
+
+def _scales_differ(study: AlphaStudy, metric: str) -> bool:
+    """Whether somebody's own log P(t) that differs little probably has another scale than the scores: the best alpha
+    reaches 1. Of a built-in captioner both are means."""
+    best = study.best(metric)
+    return "above 1" in _edge_text(best.value, best.intervals) and not _is_of_a_built_in_set()
+
+
 def _why_no_gain(study: AlphaStudy, metric: str) -> str:
     """Of groups on which alpha is not known to help, in a sentence why; "" where nothing tells."""
     if _gain_here(study, metric):
@@ -798,6 +811,8 @@ def _why_no_gain(study: AlphaStudy, metric: str) -> str:
     if study._is_constant:
         return _TIED.replace("**", "")
     if _little_prior(study, metric):
+        if _scales_differ(study, metric):
+            return f"Why: {_OTHER_SCALE}"
         return "Why: as text, the captions of a group are about equally likely: little language prior to take out."
     likelier = study.frequency.likelier
     if likelier is None or study.verdict(metric).too_few:
@@ -859,8 +874,14 @@ def _offer_retrieval(here: float) -> None:
     )
 
 
-def _why_so_little(texts: float, scores: float) -> None:
+def _why_so_little(texts: float, scores: float, is_other_scale: bool) -> None:
     """Why alpha gains little on these groups."""
+    if is_other_scale:
+        st.caption(
+            f"**Why so little?** Within a group {texts:.2f} of log P(t) on average, where an image's scores differ by "
+            f"{scores:.2f}: {_OTHER_SCALE}"
+        )
+        return
     st.caption(
         "**Why so little?** As texts, the captions of a group are about equally likely. Alpha removes what makes one "
         f"likelier than another, here {texts:.2f} of log P(t) on average, where an image's scores differ by "

@@ -381,7 +381,7 @@ _WAITS = {  # what to do where no stored file is of its groups
 
 
 def _waits(what: str, name: str, content: bytes, in_view: str = "") -> str:
-    """What is to be done with tags or a prior that no stored file takes, as one that lacks a part of its scores."""
+    """What is to be done with tags or a prior that no stored file takes, as one with losses in place of log P(t)."""
     found = fits_in_part(what, name, content, in_view)
     if found is None:
         return f"{name} {_IS_BESIDE[what]}: {_WAITS[what]}"

@@ -18,7 +18,14 @@ from core.base.limits import limits
 from core.base.table_formats import open_table
 from core.base.text import counted
 from core.datasets.packed_tables import _unpacked
-from core.datasets.score_files import ScoreFile, _caption_columns, _CaptionColumns, _FitsInPart, read_tags
+from core.datasets.score_files import (
+    ScoreFile,
+    _caption_columns,
+    _CaptionColumns,
+    _FitsInPart,
+    _OfOtherGroups,
+    read_tags,
+)
 from core.debiasing.priors import Prior
 from core.exchange.file_kinds import _EMBEDDINGS, _PRIOR, _SCORES, _is_tags, _kind_of_file
 from core.exchange.score_columns import _unchosen_match
@@ -485,10 +492,13 @@ def _takes(what: str, name: str, content: bytes, in_view: str = "") -> list[str]
 
 
 def fits_in_part(what: str, name: str, content: bytes, in_view: str = "") -> tuple[str, InputError] | None:
-    """The stored file that a prior has some of the groups or captions of, the first in the order of `_takes`, and what
-    it lacks of them; None without one."""
-    tried = _tried(what, name, content, in_view)
-    return next(((entry, wrong) for entry, wrong in tried if isinstance(wrong, _FitsInPart)), None)
+    """The stored file that a prior is probably of, and why it is not taken: the first in the order of `_takes` of which
+    it has some groups or captions, else the first of whose groups it is; None without one."""
+    if what != PRIOR:
+        return None
+    wrong = [(entry, error) for entry, error in _tried(what, name, content, in_view) if error is not None]
+    kinds = (lambda e: isinstance(e, _FitsInPart), lambda e: not isinstance(e, _OfOtherGroups))
+    return next((each for is_kind in kinds for each in wrong if is_kind(each[1])), None)
 
 
 def _tried(what: str, name: str, content: bytes, in_view: str) -> list[tuple[str, InputError | None]]:

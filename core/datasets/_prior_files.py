@@ -78,6 +78,10 @@ class _FitsInPart(InputError):
     """Of a prior that has some of the scores' groups or captions and lacks others: it may well be theirs."""
 
 
+class _OfOtherGroups(InputError):
+    """Of a prior that has none of the scores' groups, so that nothing says that it is theirs."""
+
+
 def _read_prior_file(
     path: Path | str, ids: Sequence[str], k: int, data: bytes | None, captions: np.ndarray | None
 ) -> _PriorFile:
@@ -170,7 +174,8 @@ def _positions(
         raise InputError(f"{path} has the {what} {twice!r} twice in `{axis}`; leave one out.")
     found = names.get_indexer(pd.Index(list(wanted)))
     if (found < 0).all():
-        raise InputError(
+        kind = _OfOtherGroups if what == "group" else InputError
+        raise kind(
             f"{path} has none of the scores' {_all(wanted, what)}: `{axis}` begins with {str(names[0])!r}, the "
             f"scores with {wanted[0]!r}; name them as the scores do, or leave `{axis}` out where both files have one "
             "order."
@@ -293,7 +298,7 @@ def _rows_of(
     named = table["group"].astype(str).str.strip()
     row = pd.Index(list(ids)).get_indexer(pd.Index(named))
     if (row < 0).all():
-        raise InputError(
+        raise _OfOtherGroups(
             f"{path} has none of the scores' {_all(ids, 'group')}: it has {named.iloc[0]!r}, the scores have "
             f"{ids[0]!r}; name them as the scores do."
         )

@@ -59,9 +59,10 @@ from core.datasets._prior_files import PRIOR_ENDINGS as PRIOR_ENDINGS
 from core.datasets._prior_files import _advice as _advice
 from core.datasets._prior_files import _FitsInPart as _FitsInPart
 from core.datasets._prior_files import _not_log_probs as _not_log_probs
+from core.datasets._prior_files import _OfOtherGroups as _OfOtherGroups
 from core.datasets._prior_files import _read_prior_file as _read_prior_file
 from core.datasets._prior_files import numbered
-from core.datasets._prior_files import read_prior as read_prior  # other rooms take the six from here
+from core.datasets._prior_files import read_prior as read_prior  # other rooms take the seven from here
 from core.datasets._sample_logs import is_sample_log, read_sample_log
 from core.datasets._score_lines import _frame_of_lines as _frame_of_lines
 from core.datasets._score_lines import _has_a_score_per_line as _has_a_score_per_line
