@@ -438,6 +438,45 @@ def test_wrong_words_are_answered_with_the_way_out(words, said):
     assert refusal_of(words.split()) == said
 
 
+def test_an_option_that_a_command_needs_is_not_offered_to_be_left_out():
+    """“give it, or leave --out out” was said of the --out without which there is no report."""
+    needed = 0
+    for words, parameters in every_command():
+        for each in (p for p in parameters if p.param_type_name == "option" and p.required):
+            flag, begun = each.opts[0], f"`crossmatch {' '.join(words)} "
+            said = refusal_of([*words, flag])
+            assert (
+                said.startswith(f"{flag} needs a value after it; as in {begun}") and f" {flag} " in said[5:]
+            )
+            assert "leave" not in said
+            needed += 1
+    assert needed > 8
+
+
+@pytest.mark.parametrize(
+    ("asked", "same"),
+    [
+        ("help", "--help"),
+        ("help --help", "--help"),
+        ("help alpha", "alpha --help"),
+        ("help debias", "debias --help"),
+        ("help alpha --help", "alpha --help"),
+        ("help runs list", "runs list --help"),
+        ("runs help", "runs --help"),
+    ],
+)
+def test_help_as_a_word_is_answered_as_the_option_is(asked, same):
+    """“Unknown command 'help'; known: adapt, add …” named everything but --help."""
+    said, wanted = (crossmatch(*words.split()) for words in (asked, same))
+    assert wanted.stdout.startswith("Usage: ") and said.stdout == wanted.stdout
+    assert said.returncode == wanted.returncode == 0 and not said.stderr
+
+
+def test_help_of_what_is_no_command_says_so_and_help_is_in_no_list():
+    assert refusal_of(["help", "evalute"]) == "Unknown command 'evalute'; did you mean 'evaluate'?"
+    assert "help" not in COMMANDS and not re.search(r"^ +help ", crossmatch("--help").stdout, re.M)
+
+
 def test_every_word_that_leads_to_a_command_is_none_itself_and_leads_to_one():
     assert not {*_MEANT} & {*COMMANDS} and {*_MEANT.values()} <= {*COMMANDS}
     for word, command in _MEANT.items():
@@ -811,6 +850,23 @@ def test_two_files_of_debias_are_told_that_the_second_is_named_by_prior(tmp_path
     assert refusal_of(["debias", str(scores), str(prior)]) == (
         f"`crossmatch debias` takes one file by itself; write `crossmatch debias {scores} --prior {prior}`."
     )
+
+
+def test_two_files_of_evaluate_are_told_what_compares_them(tmp_path):
+    """“takes no file by itself; write --scores or --embeddings before b.csv” led to a second refusal."""
+    first, second = tmp_path / "a.csv", tmp_path / "my b.csv"
+    for each in (first, second):
+        each.write_text("")
+    assert refusal_of(["evaluate", str(first), str(second)]) == (
+        f"`crossmatch evaluate` takes one file; two are compared by `crossmatch compare {first} '{second}'`."
+    )
+    assert refusal_of(["export", "metrics", str(first), str(second), "--out", "m.csv"]) == (
+        f"`crossmatch export metrics` takes one file; leave {first} or {second} out, or run the command once for each."
+    )
+    assert refusal_of(["evaluate", "scenes/swap", str(second)]).endswith(
+        f"write --scores or --embeddings before {second}."
+    )
+    assert "write --scores before" in refusal_of(["report", str(first), str(second), "--out", "m.html"])
 
 
 def test_evaluate_without_anything_names_its_plain_form():

@@ -66,6 +66,12 @@ class Group(_PlainHelp, TyperGroup):
     meant: Mapping[str, str] = {}
     also: Mapping[str, str] = {}
 
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """As Typer's; `help`, which is no command, before other words is `--help` behind them."""
+        if args[:1] == ["help"]:
+            args = [*(word for word in args[1:] if word != "--help"), "--help"]
+        return super().parse_args(ctx, args)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As Typer's. Raises InputError for a command that is not there."""
         called, args = args[:1], [*(self.also.get(name, name) for name in args[:1]), *args[1:]]

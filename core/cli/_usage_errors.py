@@ -15,6 +15,7 @@ import typer
 
 from core import datasets
 from core.base.errors import InputError, _requirement
+from core.cli._files import _is_file_and_no_benchmark
 
 _UsageError: Any = typer.BadParameter.__base__  # of Typer's own copy of Click, which has no public name
 
@@ -77,8 +78,7 @@ def _sentence(error: Any, called: str, command: Any) -> str:
     if kind == "BadOptionUsage":
         return _without_its_value(error, command)
     if kind == "MissingParameter":
-        example = re.search(r"crossmatch .*", command.epilog or "")
-        return f"{called} needs {_called(error.param)}" + (f"; as in `{example[0]}`." if example else ".")
+        return f"{called} needs {_called(error.param)}{_as_in(command)}."
     if kind == "BadParameter":
         return f"{_called(error.param)} {_wrong(error)}."
     surplus = re.search(
@@ -89,10 +89,10 @@ def _sentence(error: Any, called: str, command: Any) -> str:
             flag for flag in ("--scores", "--embeddings") if any(flag in each.opts for each in command.params)
         ]
         if options and Path(surplus[1] or surplus[2]).is_file():
-            first = str(error.ctx.params.get("name") or "")
-            if any("--prior" in each.opts for each in command.params) and first and Path(first).is_file():
-                pair = shlex.join([*called[1:-1].split(), first, "--prior", surplus[1] or surplus[2]])
-                return f"{called} takes one file by itself; write `{pair}`."
+            first = error.ctx.params.get("name")
+            takes_one = any(p.name == "name" and "FILE" in (p.metavar or "") for p in command.params)
+            if takes_one and _is_file_and_no_benchmark(first):
+                return _of_two_files(called, first, surplus[1] or surplus[2], command)
             named = " or ".join(options)
             return f"{called} takes no file by itself; write {named} before {surplus[1] or surplus[2]}."
         word = (surplus[1] or surplus[2]).split()[0]
@@ -100,6 +100,23 @@ def _sentence(error: Any, called: str, command: Any) -> str:
             return f"{called} takes the benchmark as an option; write --benchmark {word}."
         return f"{called} has no use for {(surplus[1] or surplus[2])!r}; leave it out, or quote what belongs together."
     return f"{called}: {error.message}"
+
+
+def _of_two_files(called: str, first: str, second: str, command: Any) -> str:
+    """Two files where one can be named without its option."""
+    if any("--prior" in each.opts for each in command.params):
+        pair = shlex.join([*called[1:-1].split(), first, "--prior", second])
+        return f"{called} takes one file by itself; write `{pair}`."
+    if command.name == "evaluate":
+        pair = shlex.join(["crossmatch", "compare", first, second])
+        return f"{called} takes one file; two are compared by `{pair}`."
+    return f"{called} takes one file; leave {first} or {second} out, or run the command once for each."
+
+
+def _as_in(command: Any) -> str:
+    """The example at the end of a command's help, behind what the command needs."""
+    example = re.search(r"crossmatch .*", command.epilog or "")
+    return f"; as in `{example[0]}`" if example else ""
 
 
 def _called(parameter: Any) -> str:
@@ -114,8 +131,11 @@ def _without_its_value(error: Any, command: Any) -> str:
     flag = error.option_name
     if "does not take a value" in error.message:
         return f"{flag} takes no value; leave out the = and what follows it."
-    count = next((each.nargs for each in command.params if flag in each.opts), 1)
+    option = next((each for each in command.params if flag in each.opts), None)
+    count = 1 if option is None else option.nargs
     many = "a value" if count == 1 else f"{count} values"
+    if option is not None and option.required:  # the command would ask for it again
+        return f"{flag} needs {many} after it{_as_in(command)}."
     return f"{flag} needs {many} after it; give {'it' if count == 1 else 'them'}, or leave {flag} out."
 
 
