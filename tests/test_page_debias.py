@@ -1174,6 +1174,20 @@ def test_where_alpha_does_not_help_the_page_says_why(study, says):
     assert said.startswith(says) and bool(said) == bool(says)
 
 
+def test_why_the_halves_have_another_value_at_alpha_0_than_all_groups_is_said_where_they_do(monkeypatch):
+    """32.6 % in the headline, 30.0 % on the curve, and no word on why; 35.0 % was "too high" beside 37.4."""
+    study = halves([[0.0, 0.1], [0.1, 0.0]])
+    held = SimpleNamespace(summary={"zero": (98.0, 1.0), "values": (99.0, 1.0)})
+    monkeypatch.setattr(AlphaStudy, "validated", lambda self, metric: held)
+    said = debias_alpha._of_halves(study, "text_score")
+    assert said.startswith(" At α = 0 these halves have 98.0 %, all 40 groups 100.0 %: ")
+    monkeypatch.setattr(debias_alpha, "_gains", lambda study, metric: True)
+    assert "its value is too high to quote" in debias_alpha._too_high(study, "text_score")
+    held.summary["zero"], held.summary["values"] = (100.0, 0.0), (100.0, 0.0)
+    assert debias_alpha._of_halves(study, "text_score") == ""
+    assert "too high" not in debias_alpha._too_high(study, "text_score")
+
+
 @pytest.mark.parametrize("own", [True, False])
 def test_of_an_own_prior_of_another_scale_the_page_asks_for_means_and_sums(monkeypatch, own):
     """Sums over tokens beside a prior per token: "little language prior to take out" was false, and above the line that

@@ -47,6 +47,18 @@ def test_a_name_is_a_text_only_where_it_is_as_likely_in_every_group():
     assert clusters is not None and clusters.labels.tolist() == [0, 0, 1]
 
 
+def test_likelihoods_however_small_are_no_log_likelihoods():
+    """Those of whole sentences, about 1e-8, passed as rounded zeros: "little language prior to take out"."""
+    rows = [
+        f"{g},{text},{np.exp(15 * PRIOR[i, j] / 6)}" for i, g in enumerate(IDS) for j, text in enumerate("xy")
+    ]
+    table = "\n".join(["group,caption,log_prob", *rows]).encode()
+    with pytest.raises(InputError, match="at most 0: give logarithms of likelihoods, not probabilities"):
+        Prior.from_file("p.csv", SCORES, IDS, np.array([["x", "y"]] * 3), table)
+    rounded = np.where(PRIOR == -1, 1e-9, PRIOR)  # one of them: log 1, as floats have it
+    assert read_prior("p.npz", IDS, 2, npz(prior=rounded)).tolist() == [rounded.tolist()]
+
+
 # --- arrays with names
 
 

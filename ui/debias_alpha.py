@@ -172,7 +172,10 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         with notes:
             _offer_retrieval(gain)
     best = study.best(metric)
-    reads = [*filter(None, (_edge_text(best.value, best.intervals), _which_sentences_win(study, metric)))]
+    edge = _edge_text(best.value, best.intervals)
+    if _scales_differ(study, metric) and _OTHER_SCALE not in why:
+        edge += f" {_MEAN_OR_SUM}"
+    reads = [*filter(None, (edge, _which_sentences_win(study, metric)))]
     for line in reads if not on_phone() else ():  # a phone has them in “How alpha works”
         notes.caption(unbroken(line))
     index = _one_group(inputs, groups, alpha, metric, matrices)
@@ -227,7 +230,8 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
         if is_built_in and (_is_only_way(gain) or not why):  # one way is enough: it leads on to the other
             _offer_retrieval(gain)
         if gain and len(study.scores) > 1:  # where it is not, a reason and two ways fill the line
-            st.caption(unbroken(f"{_HELD_OUT_IS} P(t): the prior."), width="content")
+            said = unbroken(f"{_HELD_OUT_IS} P(t): the prior.")
+            st.caption(said, width="content", help=unbroken(_of_halves(study, metric).strip()) or None)
 
 
 def _plain(study: AlphaStudy, metric: str) -> str:
@@ -255,11 +259,23 @@ def _reasons(study: AlphaStudy, metric: str) -> None:
         if len(study.scores) < 2:
             _more_reasons(study, metric)
             return
-        quote = f"{_HALVES} {study.validated(metric)._gained()}{_too_high(study, metric)}"
+        halves = f"{study.validated(metric)._gained()}{_of_halves(study, metric)}"
+        quote = f"{_HALVES} {halves}{_too_high(study, metric)}"
         first = _why_only_probably(study, metric) or _why_not_clear(study, metric)
         st.markdown(unbroken("\n\n".join(filter(None, (first, quote)))))
         with st.expander("More", key="how-sure-more"):
             _more_reasons(study, metric)
+
+
+def _of_halves(study: AlphaStudy, metric: str) -> str:
+    """Why alpha 0 has one value on the halves and another on all groups; "" where both are written alike."""
+    held, whole = study.validated(metric).summary["zero"][0], study.evaluation(0.0).metrics[metric].value
+    if _pct(held) == _pct(whole):
+        return ""
+    return (
+        f" At α = 0 these halves have {_pct(held)} %, all {len(study.scores)} groups {_pct(whole)} %: which groups are "
+        "drawn into a half is luck, but before and after are of the same ones."
+    )
 
 
 def _too_high(study: AlphaStudy, metric: str) -> str:
@@ -267,6 +283,8 @@ def _too_high(study: AlphaStudy, metric: str) -> str:
     if not _gains(study, metric):
         return ""
     best = study.best(metric)
+    if best.value <= study.validated(metric).summary["values"][0]:  # too high is its gain, but not the value
+        return f" Not {_pct(best.value)} % at α = {_alpha_text(best._written)}: that α was tuned on these very groups."
     return (
         f" Not the {_pct(best.value)} % at α = {_alpha_text(best._written)}: that α was tuned on the very groups that "
         "it is measured on, so its value is too high to quote."
@@ -791,6 +809,7 @@ def _little_prior(study: AlphaStudy, metric: str) -> tuple[float, float] | None:
     return (texts, scores) if texts < _LITTLE * scores else None
 
 
+_MEAN_OR_SUM = "Is one of log P(t) and the scores a mean over tokens, the other a sum?"
 _OTHER_SCALE = (
     "log P(t) differs little beside the scores, and more than α = 1 may help: is one a mean over tokens, the other "
     "a sum?"
@@ -798,8 +817,8 @@ _OTHER_SCALE = (
 
 
 def _scales_differ(study: AlphaStudy, metric: str) -> bool:
-    """Whether somebody's own log P(t) that differs little probably has another scale than the scores: the best alpha
-    reaches 1. Of a built-in captioner both are means."""
+    """Whether somebody's own log P(t) may have another scale than the scores: the best alpha reaches 1. Of a built-in
+    captioner both are means."""
     best = study.best(metric)
     return "above 1" in _edge_text(best.value, best.intervals) and not _is_of_a_built_in_set()
 

@@ -39,13 +39,17 @@ _Place = Callable[[int, int, int], str]
 
 
 def _not_log_probs(values: np.ndarray) -> np.ndarray:
-    """Which numbers are no log-likelihoods, bool of their shape."""
-    return ~np.isfinite(values) | (values > MOST_LOG_PROB) | (values < _LEAST_LOG_PROB)
+    """Which numbers are no log-likelihoods, bool of their shape.
+
+    Where all of several are positive, all: likelihoods of sentences may be as small as what rounding leaves of 0.
+    """
+    wrong = ~np.isfinite(values) | (values > MOST_LOG_PROB) | (values < _LEAST_LOG_PROB)
+    return wrong | (values.size > 1 and bool((values > 0).all()))
 
 
 def _advice(value: float, what: str) -> str:
     """Why a number is no log-likelihood, and what to do. what : of which it was to be one, such as "caption"."""
-    if value > MOST_LOG_PROB and np.isfinite(value):
+    if value > 0 and np.isfinite(value):
         return "a log-likelihood is at most 0: give logarithms of likelihoods, not probabilities or losses"
     rule = "so low a number stands for none" if np.isfinite(value) else "it is a finite number, at most 0"
     return f"{rule}: score that {what} again"
