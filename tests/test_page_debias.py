@@ -1188,6 +1188,23 @@ def test_why_the_halves_have_another_value_at_alpha_0_than_all_groups_is_said_wh
     assert "too high" not in debias_alpha._too_high(study, "text_score")
 
 
+@pytest.mark.parametrize("view", ["Move alpha", "Language prior", "Without the image", "Images needed"])
+def test_a_prior_that_is_the_same_for_all_captions_of_a_group_changes_nothing_and_breaks_nothing(app, view):
+    """The table of tuned and validated alphas had no row, and "an internal error" took the foot of the page."""
+    pairs = [(g, i, j) for g in range(12) for i in (0, 1) for j in (0, 1)]
+    rows = [f"g{g:02},{i},{j},{-9 - (g * 7 + 3 * i + 5 * j) % 4 - (i != j)}" for g, i, j in pairs]
+    files = UploadStore()
+    stored = files.add("same.csv", "\n".join(["group,image,caption,score", *rows]).encode())
+    prior = [f"g{g:02},{j},{-10 - g}" for g in range(12) for j in (0, 1)]
+    files.put_beside(stored, "prior", "prior.csv", "\n".join(["group,caption,log_prob", *prior]).encode())
+    test = app(bare=True, set=f"upload/{stored.name}", view=view)
+    if view == "Move alpha":
+        labels = [each.label for each in test.expander]
+        assert "Other methods: MASS and SyntaxBias" in labels
+        assert not [each for each in labels if each.startswith("Tuned and validated")]
+        assert "This prior changes nothing" in text(test).replace("\u00a0", " ").replace("\u2060", "")
+
+
 @pytest.mark.parametrize("own", [True, False])
 def test_of_an_own_prior_of_another_scale_the_page_asks_for_means_and_sums(monkeypatch, own):
     """Sums over tokens beside a prior per token: "little language prior to take out" was false, and above the line that

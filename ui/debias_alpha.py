@@ -1270,6 +1270,8 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
     study = inputs.study
     record = _protocol_record(study)
     table = _protocol_table(record, _one_alpha(study), interval_text)
+    if table.empty:  # of a prior that is the same for all captions of a group, which the verdict says
+        return
     with st.expander("Tuned and validated: α = 0, 1, and chosen", key="alpha-protocol"):
         # No grid, of which by keyboard every cell is a stop.
         shown = table.set_index("metric").map(_whole_numbers)
