@@ -1206,6 +1206,15 @@ def test_a_prior_that_is_the_same_for_all_captions_of_a_group_changes_nothing_an
 
 
 @pytest.mark.parametrize("own", [True, False])
+def test_of_an_own_prior_that_is_large_beside_the_scores_the_page_asks_for_means_and_sums(monkeypatch, own):
+    """Scores per token beside a prior of sums: "removing all of it harms", which was a matter of units alone."""
+    monkeypatch.setattr(debias_alpha, "_is_of_a_built_in_set", lambda: not own)
+    said = debias_alpha._why_no_gain(alike([3.2, 0.0]), "text_score")
+    assert said.startswith("log P(t) differs 8 times as much within a group as the scores. Is one of") == own
+    assert "times as much" not in debias_alpha._why_no_gain(alike([0.8, 0.0]), "text_score")
+
+
+@pytest.mark.parametrize("own", [True, False])
 def test_of_an_own_prior_of_another_scale_the_page_asks_for_means_and_sums(monkeypatch, own):
     """Sums over tokens beside a prior per token: "little language prior to take out" was false, and above the line that
     a better alpha may lie above 1."""

@@ -110,6 +110,7 @@ _NEAR_END = 0.02  # of alpha: six pixels of a phone
 _LITTLE = (
     0.6  # the spread of log P(t) in a group over that of an image's scores, where alpha has little to remove
 )
+_LARGE = 3.0  # the same, where log P(t) hardly has the unit of the scores, which hold it
 _KEPT = "group-while-alpha-moves"  # in the session: set with model, metric, and the group that the page chose for them
 _AT_BEST = "alpha-at-the-best"  # in the session: a set that opens at its best alpha
 _START = "alpha-at-the-start"  # in the session: where the slider stands until somebody moves it
@@ -229,7 +230,7 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
             st.caption(unbroken(why))
         if is_built_in and (_is_only_way(gain) or not why):  # one way is enough: it leads on to the other
             _offer_retrieval(gain)
-        if gain and len(study.scores) > 1:  # where it is not, a reason and two ways fill the line
+        if gain and not why and len(study.scores) > 1:  # where it is not, a reason and two ways fill the line
             said = unbroken(f"{_HELD_OUT_IS} P(t): the prior.")
             st.caption(said, width="content", help=unbroken(_of_halves(study, metric).strip()) or None)
 
@@ -799,13 +800,19 @@ def _stricter(study: AlphaStudy, metric: str) -> str:
     return f"**{title}** {doubt}. {finds}. {here}"
 
 
+def _spreads(study: AlphaStudy) -> tuple[float, float]:
+    """By how much on average the captions of a group differ in log P(t), and in an image's scores."""
+    texts, scores = (float(np.ptp(each, axis=-1).mean()) for each in (study.prior, study.scores))
+    return texts, scores
+
+
 def _little_prior(study: AlphaStudy, metric: str) -> tuple[float, float] | None:
     """Of groups on which alpha is not known to help, because their captions hardly differ as texts: by how much they
     differ on average in log P(t), and in an image's scores; else None."""
     found = study.verdict(metric)
     if found.helps or found.probably or found.too_few or study.frequency.tied:
         return None
-    texts, scores = (float(np.ptp(each, axis=-1).mean()) for each in (study.prior, study.scores))
+    texts, scores = _spreads(study)
     return (texts, scores) if texts < _LITTLE * scores else None
 
 
@@ -824,7 +831,11 @@ def _scales_differ(study: AlphaStudy, metric: str) -> bool:
 
 
 def _why_no_gain(study: AlphaStudy, metric: str) -> str:
-    """Of groups on which alpha is not known to help, in a sentence why; "" where nothing tells."""
+    """Of groups on which alpha is not known to help, in a sentence why; and wherever somebody's own prior is so large
+    beside the scores that its unit may be another one, the question. "" where nothing tells."""
+    texts, scores = _spreads(study)
+    if texts > _LARGE * scores > 0 and not _is_of_a_built_in_set():
+        return f"log P(t) differs {texts / scores:.0f} times as much within a group as the scores. {_MEAN_OR_SUM}"
     if _gain_here(study, metric):
         return ""
     if study._is_constant:

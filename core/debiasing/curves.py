@@ -205,15 +205,19 @@ def _joined(spans: Iterable[tuple[float, float]], digits: int) -> list[tuple[flo
 
 def _around_text(intervals: Iterable[Sequence[float]], most: int = 4) -> str:
     """Where a metric is highest in a sentence: `around 0.21` where all spans are within a few hundredths of it (and not
-    at 0), else every span with two decimals, as in `_spans_text`. Files have three.
+    at 0) and one is there, else every span with two decimals, as in `_spans_text`. Files have three.
 
     >>> _around_text([(0.2007, 0.2163)]), _around_text([(0.0, 0.25), (0.75, 1.0)])
     ('around 0.21', '0.00–0.25 and 0.75–1.00')
+    >>> _around_text([(0.0837, 0.0842), (0.1152, 0.1160)])
+    '0.08 and 0.12'
     """
     spans = [(float(low), float(high)) for low, high in intervals]
     first, last = spans[0][0], spans[-1][1]
-    if first > 0 and last < 1 and last - first <= _NEAR:
-        return f"around {(first + last) / 2:.2f}"
+    middle = round((first + last) / 2, 2)
+    is_one = any(low - 0.005 <= middle <= high + 0.005 for low, high in spans)  # else it is none of them
+    if first > 0 and last < 1 and last - first <= _NEAR and is_one:
+        return f"around {middle:.2f}"
     return _spans_text(spans, most, digits=2)
 
 
