@@ -1790,13 +1790,12 @@ def page() -> None:
     results = [sweep for sweep in chosen if not is_controls(sweep)]
     line = _told_of_ticks(sweeps, chosen, results)
     is_covered = on_phone() and len(chosen) == 1  # by the bar of actions, whose “Compare with …” says as much
-    is_in_row = (
-        len(chosen) > 1 and not on_phone()
-    )  # of the buttons: a line more put the comparison further down
+    # In the row of the buttons: a line of its own put the comparison further down.
+    is_in_row = len(chosen) > 1 and not on_phone()
     if line and not (is_covered or is_in_row):  # after the cards, which would push it down
         st.caption(line)
-    said = line if is_in_row else ""
-    actions(chosen, store, sweeps, dict(zip(frame["id"], frame["result"], strict=True)), said)
+    results_said = dict(zip(frame["id"], frame["result"], strict=True))
+    actions(chosen, store, sweeps, results_said, line * is_in_row)
     runs = [run for sweep in sweeps for run in sweep.runs]
     if any(run.live or run.resumable for run in runs):
         st.fragment(watch, run_every=2.0)(states(runs))

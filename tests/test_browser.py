@@ -2926,43 +2926,46 @@ def test_on_a_phone_what_is_done_with_ticked_runs_stays_in_sight(visit, home, mo
             store.delete(name)
 
 
-def test_a_link_to_two_runs_opens_the_list_at_their_comparison(visit, home, monkeypatch):
+@pytest.fixture
+def runs_made(home, monkeypatch):
+    """Makes runs that never began where the app has its own, once a page is open; they are gone after the test."""
+    made = []
+
+    def make(count):
+        monkeypatch.setenv("CROSSMATCH_HOME", str(home / "data"))
+        config = TTMRun.of("scenes/left-right", "builtin/clip", groups=20).written()
+        made.extend(RunStore().create("ttm", f"number {i}", config).id for i in range(count))
+        return made
+
+    yield make
+    for name in made:
+        RunStore().delete(name)
+
+
+def test_a_link_to_two_runs_opens_the_list_at_their_comparison(visit, runs_made):
     """It stood above the list, where no tick had it."""
     page = visit("/Runs", width=390, height=844)  # the app makes its store
     settle(page)
-    monkeypatch.setenv("CROSSMATCH_HOME", str(home / "data"))
-    store, config = RunStore(), TTMRun.of("scenes/left-right", "builtin/clip", groups=20).written()
-    names = [store.create("ttm", f"number {i}", config).id for i in range(8)]
-    try:
-        page.goto(f"{page.url.partition('?')[0]}?runs={names[0]},{names[1]}")
-        heading = page.get_by_role("heading", name="Compared", exact=True)
-        heading.wait_for()
-        settle(page)
-        assert page.get_by_test_id("stMain").evaluate("e => e.scrollTop") > 400  # below the cards
-        assert 0 <= heading.bounding_box()["y"] < 844 - 100
-    finally:
-        for name in names:
-            store.delete(name)
+    first, second, *_ = runs_made(8)
+    page.goto(f"{page.url.partition('?')[0]}?runs={first},{second}")
+    heading = page.get_by_role("heading", name="Compared", exact=True)
+    heading.wait_for()
+    settle(page)
+    assert page.get_by_test_id("stMain").evaluate("e => e.scrollTop") > 400  # below the cards
+    assert 0 <= heading.bounding_box()["y"] < 844 - 100
 
 
-def test_what_is_a_stands_in_the_row_of_the_buttons_of_two_ticked_runs(visit, home, monkeypatch):
+def test_what_is_a_stands_in_the_row_of_the_buttons_of_two_ticked_runs(visit, runs_made):
     """It took a line of its own between the list and the comparison, whose curve was out of sight."""
     page = visit("/Runs", width=1366, height=768)  # the app makes its store
     settle(page)
-    monkeypatch.setenv("CROSSMATCH_HOME", str(home / "data"))
-    store, config = RunStore(), TTMRun.of("scenes/left-right", "builtin/clip", groups=20).written()
-    names = [store.create("ttm", f"number {i}", config).id for i in range(2)]
-    try:
-        page.goto(f"{page.url.partition('?')[0]}?runs={names[0]},{names[1]}")
-        said = page.get_by_text("A is the oldest of the ticked runs")
-        said.wait_for()
-        settle(page)
-        line, button = said.bounding_box(), page.locator(".st-key-delete-runs button").bounding_box()
-        assert button["y"] <= line["y"] and line["y"] + line["height"] <= button["y"] + button["height"]
-        assert line["x"] + line["width"] <= button["x"]
-    finally:
-        for name in names:
-            store.delete(name)
+    page.goto(f"{page.url.partition('?')[0]}?runs={','.join(runs_made(2))}")
+    said = page.get_by_text("A is the oldest of the ticked runs")
+    said.wait_for()
+    settle(page)
+    line, button = said.bounding_box(), page.locator(".st-key-delete-runs button").bounding_box()
+    assert button["y"] <= line["y"] and line["y"] + line["height"] <= button["y"] + button["height"]
+    assert line["x"] + line["width"] <= button["x"]
 
 
 def test_back_unticks_a_run_and_forward_ticks_it_again(visit, home, monkeypatch):

@@ -174,7 +174,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
             _offer_retrieval(gain)
     best = study.best(metric)
     edge = _edge_text(best.value, best.intervals)
-    if _scales_differ(study, metric) and _OTHER_SCALE not in why:
+    if _scales_differ(study, metric) and _OTHER_SCALE not in why and _MEAN_OR_SUM not in why:
         edge += f" {_MEAN_OR_SUM}"
     reads = [*filter(None, (edge, _which_sentences_win(study, metric)))]
     for line in reads if not on_phone() else ():  # a phone has them in “How alpha works”

@@ -513,7 +513,10 @@ def _tried(what: str, name: str, content: bytes, in_view: str) -> list[tuple[str
         try:
             _check_beside(entry, what, name, content)
         except InputError as error:
-            return error
+            error.__context__ = None
+            return error.with_traceback(
+                None
+            )  # it is kept, and with it the file in every frame that it came through
         return None
 
     found = []

@@ -72,9 +72,8 @@ PRIORS: dict[str, _PriorKind] = {
     ),
 }
 
-_SAME_TEXT = (
-    1e-4  # nats by which two log P(t) of one text may differ: as much comes from another place in a batch
-)
+# Nats by which two log P(t) of one text may differ, as float32 sums of another batch do; a choice, not a measurement.
+_SAME_TEXT = 1e-4
 
 
 class Prior(NamedTuple):
@@ -169,14 +168,13 @@ def _texts(names: np.ndarray, samples: np.ndarray) -> np.ndarray:
     A name is a text where all that have it are as likely: a text is that everywhere. Of "cap0" in every group some are
     equal by chance, the more the fewer decimals a file has, and groups would hang together that share nothing.
     """
-    distinct, inverse = np.unique(names, return_inverse=True)
+    distinct, first, inverse = np.unique(names, return_index=True, return_inverse=True)
     high = np.full((len(distinct), len(samples)), -np.inf)
     low = -high
     np.maximum.at(high, inverse, samples.T)
     np.minimum.at(low, inverse, samples.T)
     is_text = (high - low <= _SAME_TEXT).all(axis=1)[inverse]
-    first = np.unique(names, return_index=True)[1][inverse]
-    return np.where(is_text, first, np.arange(len(names)))
+    return np.where(is_text, first[inverse], np.arange(len(names)))
 
 
 def _caption_known_by(of_file: bool) -> str:
