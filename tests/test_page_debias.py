@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from driving import whole_app
+from streamlit.testing.v1 import AppTest
 from written import read_latex
 
 from core.base.text import _pct
@@ -180,7 +181,7 @@ def test_what_alpha_turns_in_a_group_is_said_with_the_scores_that_are_compared(a
     )
     (image,) = np.flatnonzero(turned)
     assert _turned_short(before, after) == (  # as the place beside the figure has it
-        f"**What α turns:** The own caption of image {'ABC'[image]} was behind another and is now ahead of all."
+        f"**What α turns:** The true caption of image {'ABC'[image]} was behind another and is now ahead of all."
     )
     test = app(set=FIRST, group=study.ids[fixed], alpha="0.2")
     assert "Image B: its own caption" in text(test) and "<u>" in html(test)
@@ -197,7 +198,7 @@ def test_what_alpha_turns_for_several_images_is_said_in_one_sentence_for_those_t
         return _turned_short(*(study.evaluation(alpha).group(0) for alpha in (0.0, 1.0)))
 
     assert turned(0.5) == (
-        "**What α turns:** The own captions of images A and B were behind another and are now ahead of all."
+        "**What α turns:** The true captions of images A and B were behind another and are now ahead of all."
     )
     assert "of images A and B were level with another and are now ahead of all." in turned(1.0)
 
@@ -956,6 +957,50 @@ def test_a_group_that_the_visitor_chose_stays_at_the_end_of_the_slider(app, scor
     fine(next(b for b in test.button if b.key == "at-1").click().run())
     assert not [c for c in test.caption if "Shown:" in c.value.replace("\\", "")]
     assert [c for c in test.caption if chosen in c.value.replace("\\", "")]
+
+
+def test_of_a_group_that_the_visitor_opened_the_line_says_what_alpha_does_to_it(app, scored):
+    """The line of the group before, "a group that alpha fixes", vanished without another in its place."""
+    study = scored[1][FIRST]
+    flips = study.flips(1.0, "text_score")
+    masks = {
+        "fixes it": flips.fixed,
+        "breaks it": flips.broken,
+        "leaves it as it is": ~(flips.fixed | flips.broken),
+    }
+    for said, mask in masks.items():
+        test = app(set=FIRST, group=study.ids[int(mask.argmax())], alpha="1")
+        lines = [c.value.replace("\\", "") for c in test.caption]
+        assert [line for line in lines if f"α = 1.000 {said}, by TextScore." in line], said
+
+
+def test_the_columns_of_both_matrices_line_up_though_one_has_shorter_scores(app, scored):
+    """Each was as wide as its own longest score: −6.6934 above 1.3545."""
+    study = scored[1][FIRST]
+    widths = re.findall(r"--cell: (\d+)ch", html(app(set=FIRST, group=study.ids[0], alpha="1")))
+    assert len(widths) == 2 and len(set(widths)) == 1
+    wide, narrow = (np.full((1, 2, 2), score) for score in (-60.0, -1.0))
+    for scores in (wide, narrow):
+        scores[:, 0, 1] -= 0.25
+    data = [AlphaStudy(s, np.full((1, 2), -1.0), np.array([[0, 1]]), ["a"]).evaluation(0.0).group(0)
+            for s in (wide, narrow)]  # fmt: skip
+    assert debias_alpha._widest(data) == debias_alpha._widest(data[::-1]) == 4 + len("-60.25")
+
+
+def test_a_change_that_is_not_that_of_its_two_printed_ends_is_explained_below_the_cards():
+    """+7.3 stood below 49.7, beside 42.3."""
+    script = """
+import numpy as np
+from core.debiasing.study import AlphaStudy
+from ui.debias_alpha import _cards
+scores = np.zeros((300, 1, 2)); scores[:127, 0, 0] = 1.0; scores[127:, 0, 1] = 0.5
+prior = np.zeros((300, 2)); prior[127:149, 1] = 1.0
+_cards(AlphaStudy(scores, prior, np.zeros((300, 1), int), [str(i) for i in range(300)]), ALPHA, "text_score")
+"""
+    for alpha, is_off in (("1.0", True), ("0.0", False)):  # 42.33 and 49.67; +7.33
+        test = AppTest.from_string(script.replace("ALPHA", alpha)).run()
+        fine(test)
+        assert bool([c for c in test.caption if "unrounded" in c.value]) == is_off
 
 
 def test_wherever_the_gain_of_the_best_alpha_stands_it_is_too_high_to_quote(app, scored):

@@ -55,6 +55,11 @@ def test_likelihoods_however_small_are_no_log_likelihoods():
     table = "\n".join(["group,caption,log_prob", *rows]).encode()
     with pytest.raises(InputError, match="at most 0: give logarithms of likelihoods, not probabilities"):
         Prior.from_file("p.csv", SCORES, IDS, np.array([["x", "y"]] * 3), table)
+    rare = np.exp(15 * PRIOR / 6)
+    rare[0, 0] = 0.0  # what exp leaves of a long sentence
+    with pytest.raises(InputError, match="give logarithms of likelihoods, not probabilities"):
+        read_prior("p.npz", IDS, 2, npz(prior=rare))
+    assert not read_prior("p.npz", IDS, 2, npz(prior=np.zeros_like(PRIOR))).any()  # certain captions
     rounded = np.where(PRIOR == -1, 1e-9, PRIOR)  # one of them: log 1, as floats have it
     assert read_prior("p.npz", IDS, 2, npz(prior=rounded)).tolist() == [rounded.tolist()]
 

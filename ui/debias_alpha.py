@@ -55,6 +55,7 @@ from ui.formatting import (
     interval_to_quote,
     metric_card,
     metric_grid,
+    rounding_note,
     true_minus,
     unbroken,
 )
@@ -944,6 +945,8 @@ def _cards(study: AlphaStudy, alpha: float, metric: str) -> None:
             moved = true_minus(f"{_signed(difference)} against α = 0") if alpha else "at α = 0"
             change = moved if study.depends(name) else "the same at every α"
             metric_card(name, estimate, change=change)
+    if note := rounding_note((before[name].value, now[name].value) for name in names):
+        st.caption(note)
     if len(names) < len(now):
         *labels, last = (METRICS[name].label for name in now)
         st.caption(
@@ -982,7 +985,7 @@ def _one_group(
             st.caption(line)
         names = _apart(study, metric)
         ends = zip((0.0, alpha), shown, strict=True)
-        st.html("".join(_matrix(group, data.beside(shown), at, names) for at, data in ends))
+        st.html("".join(_matrix(group, data.beside(shown), at, names, _widest(shown)) for at, data in ends))
         what = f"α = {_short(alpha)}" if at_zero else "α"  # which is not the slider's then
         st.markdown(_turned_short(before, after, what))
         if on_phone():  # a laptop has it in sight below the drawings, which it would push down
@@ -1052,9 +1055,16 @@ def _lines_said(shown: Sequence[GroupData], metric: str) -> str:
     return max((group_html._judged_said(data, metric) for data in shown), key=len)
 
 
-def _matrix(group: Group, data: GroupData, alpha: float, names: Sequence[str]) -> str:
+def _widest(shown: Sequence[GroupData]) -> int:
+    """How many characters the longest score of these matrices has, signs of the pair included."""
+    pairs = [each.beside(shown) for each in shown]
+    return 4 + max(len(f"{score:z.{data.digits}f}") for data in pairs for score in data.scores.ravel())
+
+
+def _matrix(group: Group, data: GroupData, alpha: float, names: Sequence[str], widest: int) -> str:
     """The scores of the shown group at alpha, its images small beside their letters where the screen has no larger ones
-    above; and its verdict by each metric of `names`."""
+    above; and its verdict by each metric of `names`. widest : `_widest` of this matrix and the one that its columns
+    line up with."""
     title, corner = f"Debiased log scores at alpha {_alpha_text(alpha)}", f"α = {_alpha_text(alpha)}"
     seen: dict[str, Any] = {"pictures": row_pictures(group), "captions": group.captions}
     table = group_html.matrix_html(data, title, row_highest=True, corner=corner, **seen)
@@ -1062,14 +1072,12 @@ def _matrix(group: Group, data: GroupData, alpha: float, names: Sequence[str]) -
         f'<li>{group_html._named_mark(data, name)}<span class="cm-hidden"> {data._told(name)}</span></li>'
         for name in names
     )
-    # Both matrices have the same digits: with as much room for every cell, its signs included, their columns line up.
-    widest = max(len(f"{score:z.{data.digits}f}") for score in data.scores.ravel()) + 4
     wide = " cm-is-wide" * (len(group.captions) > 3)  # its verdicts stand below it
     return f'<div class="cm-at-alpha{wide}" style="--cell: {widest}ch">{table}<ul>{verdicts}</ul></div>'
 
 
 def _turned_short(before: GroupData, after: GroupData, what: str = "α") -> str:
-    """`What α turns: The own caption of image B was behind another and is now ahead of all.`"""
+    """`What α turns: The true caption of image B was behind another and is now ahead of all.`"""
     places = {"behind": "behind another", "level": "level with another", "ahead": "ahead of all"}
     ends = ([lead.split()[0] for lead in _leads(data)] for data in (before, after))
     turned: dict[tuple[str, str], list[str]] = {}
@@ -1083,9 +1091,9 @@ def _turned_short(before: GroupData, after: GroupData, what: str = "α") -> str:
 def _turned_alike(images: Sequence[str], was: str, now: str) -> str:
     """A sentence of the images whose own captions were and are now in the same place."""
     if len(images) == 1:
-        return f"The own caption of image {images[0]} was {was} and is now {now}."
+        return f"The true caption of image {images[0]} was {was} and is now {now}."
     return (
-        f"The own captions of images {', '.join(images[:-1])} and {images[-1]} were {was} and are now {now}."
+        f"The true captions of images {', '.join(images[:-1])} and {images[-1]} were {was} and are now {now}."
     )
 
 
@@ -1139,7 +1147,13 @@ def _shown_group(study: AlphaStudy, shown: tuple[str, str], alpha: float, metric
     # On a phone below the group, whose pictures began a screen and a half down.
     with field or st.container(key="group-field"):
         chosen = pick_group(ids, warn=False, label_visibility="collapsed", width=340)
-    return _kept_group(study, shown, alpha, metric) if chosen is None else (ids.index(chosen), "")
+    if chosen is None:
+        return _kept_group(study, shown, alpha, metric)
+    index = ids.index(chosen)
+    return (
+        index,
+        f"α = {_alpha_text(alpha)} {_done_to(study, index, alpha, metric)}, by {METRICS[metric].label}.",
+    )
 
 
 def _clearest_first(study: AlphaStudy, alpha: float, mask: np.ndarray, verb: str) -> list[int]:
@@ -1171,9 +1185,17 @@ def _kept_group(study: AlphaStudy, shown: tuple[str, str], alpha: float, metric:
         index, why = _first_group(study, alpha, metric)
         st.session_state[_KEPT] = (shown, metric, study.ids[index])
         return index, why
-    index, flips = list(study.ids).index(kept[2]), study.flips(alpha, metric)
-    does = "fixes" if flips.fixed[index] else "breaks" if flips.broken[index] else "leaves as it is"
+    index = list(study.ids).index(kept[2])
+    does = _done_to(study, index, alpha, metric, it="")
     return index, f"Shown: a group that α = {_alpha_text(alpha)} {does}, by {METRICS[metric].label}."
+
+
+def _done_to(study: AlphaStudy, index: int, alpha: float, metric: str, it: str = " it") -> str:
+    """`breaks it`: what alpha does to a group. it : that group, where no word before stands for it."""
+    flips = study.flips(alpha, metric)
+    if flips.fixed[index] or flips.broken[index]:
+        return f"{'fixes' if flips.fixed[index] else 'breaks'}{it}"
+    return f"leaves{it} as it is"
 
 
 def _first_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]:

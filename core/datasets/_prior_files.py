@@ -41,10 +41,10 @@ _Place = Callable[[int, int, int], str]
 def _not_log_probs(values: np.ndarray) -> np.ndarray:
     """Which numbers are no log-likelihoods, bool of their shape.
 
-    Where all of several are positive, all: likelihoods of sentences may be as small as what rounding leaves of 0.
+    Where none of several is below 0, all above it: likelihoods may be as small as what rounding leaves of 0.
     """
     wrong = ~np.isfinite(values) | (values > MOST_LOG_PROB) | (values < _LEAST_LOG_PROB)
-    return wrong | (values.size > 1 and bool((values > 0).all()))
+    return wrong | (values > 0) & (values.size > 1 and bool((values >= 0).all()))
 
 
 def _advice(value: float, what: str) -> str:
