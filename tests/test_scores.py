@@ -1042,3 +1042,23 @@ def test_a_damaged_block_is_a_damaged_cache(tmp_path, harm):
     db.close()
     with pytest.warns(UserWarning, match="was damaged"):
         assert np.isnan(cache.get("k", pairs)).all()
+
+
+HEADER, CELLS = "group,image,caption,score", "\n".join(f"a,{i},{j},{i == j}.5" for i in "01" for j in "01")
+CELLS = CELLS.replace("True", "1").replace("False", "0")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (f'"{HEADER}"\n{CELLS}', "has its whole header in one pair of quotation marks; take them away."),
+        (CELLS, "seems to begin with data (twice '0'); put a row with the names of the columns first."),
+        (f"{HEADER.title()}\n{CELLS}", "write these names in lower case."),
+    ],
+)
+def test_a_header_that_is_none_is_one_fault_of_the_file_and_none_of_its_rows(text, says):
+    """A header in one pair of quotation marks was told as a fault of each row; one of capitals was to be added."""
+    assert read_scores("s.csv", f"{HEADER}\n{CELLS}".encode()).scores.shape == (1, 2, 2)
+    with pytest.raises(InputError, match=re.escape(says)):
+        read_scores("s.csv", text.encode())
+    assert ScoreFault.of_file("s.csv", text.encode()) == []

@@ -105,15 +105,20 @@ class Table(ABC):
         if missing:
             several = len(missing) > 1
             names = f"{', '.join(missing[:-1])} or {missing[-1]}" if several else missing[0]
-            raise InputError(
-                f"{self.name} has no column {names} among: {', '.join(there)}; add {'them' if several else 'it'}, or "
-                "choose another file."
-            )
+            has_capitals = {*required} <= {name.lower() for name in there}
+            way = f"add {'them' if several else 'it'}, or choose another file"
+            way = "write these names in lower case" if has_capitals else way
+            raise InputError(f"{self.name} has no column {names} among: {', '.join(there)}; {way}.")
 
     def _check_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
         seen: set[str] = set()
         twice = next((name for name in columns if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
         if twice is not None:
+            if re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?", twice):
+                raise InputError(
+                    f"{self.name} seems to begin with data (twice {twice!r}); put a row with the names of the columns "
+                    "first."
+                )
             raise InputError(
                 f"{self.name} has the column {twice!r} twice; give each column a name of its own."
             )
@@ -213,6 +218,10 @@ class _Csv(Table):
             raise InputError(
                 f"{self.name} is not a CSV table ({error}); check its quotation marks."
             ) from None
+        if len(found) == 1 and mark in found[0]:
+            raise InputError(
+                f"{self.name} has its whole header in one pair of quotation marks; take them away."
+            )
         check_cells(self.name, lines, len(found))
         return self._check_columns([name.strip() for name in found]), mark, reader.line_num
 

@@ -86,7 +86,9 @@ def _without_long_rows(path: Path | str, content: bytes) -> tuple[pd.DataFrame, 
     if Path(path).suffix.lower() == ".csv":
         with suppress(ValueError, csv.Error):
             rows = [row for row in csv.reader(StringIO(content.decode("utf-8-sig"), newline="")) if row]
-    head = rows[0] if rows else []
+    head = rows[0] if rows and len(rows[0]) > 1 else []  # a single name is no header of rows with more cells
+    if not head:
+        rows = []
     faults, fitting, torn = [], {}, set()
     for i, row in enumerate(rows[1:]):
         if len(row) <= len(head):
