@@ -2000,6 +2000,10 @@ def test_on_a_laptop_the_slider_of_alpha_its_figure_and_the_scores_that_it_moves
     page.get_by_role("slider").first.press("End")  # alpha = 1
     tables.nth(1).filter(has_text="α = 1.000").wait_for()
     settle(page)
+    columns = [page.evaluate(BOXES, f".cm-at-alpha:nth-child({i}) thead tr > *") for i in (1, 2)]
+    assert [round(box["left"]) for box in columns[0]] == [round(box["left"]) for box in columns[1]]
+    told = page.locator(".st-key-alpha-matrices").get_by_text("What α turns:").bounding_box()
+    assert told["y"] + told["height"] < 768  # it ended below, as the list of verdicts was in another place
     at_zero, after = tables.all_inner_texts()
     assert "α = 0.000" in at_zero and len({zero, before, at_zero, after}) >= 3
     assert set(re.findall(r"−?[\d.]{4,}", after)) != set(re.findall(r"−?[\d.]{4,}", before))

@@ -984,7 +984,8 @@ def test_the_columns_of_both_matrices_line_up_though_one_has_shorter_scores(app,
         scores[:, 0, 1] -= 0.25
     data = [AlphaStudy(s, np.full((1, 2), -1.0), np.array([[0, 1]]), ["a"]).evaluation(0.0).group(0)
             for s in (wide, narrow)]  # fmt: skip
-    assert debias_alpha._widest(data) == debias_alpha._widest(data[::-1]) == 4 + len("-60.25")
+    longest = f"--corner: {len('α = 0.1238')}ch; --cell: {4 + len('-60.25')}ch"
+    assert [debias_alpha._widths(each, 0.1238) for each in (data, data[::-1])] == [longest] * 2
 
 
 def test_a_change_that_is_not_that_of_its_two_printed_ends_is_explained_below_the_cards():

@@ -984,8 +984,8 @@ def _one_group(
         if on_phone():
             st.caption(line)
         names = _apart(study, metric)
-        ends = zip((0.0, alpha), shown, strict=True)
-        st.html("".join(_matrix(group, data.beside(shown), at, names, _widest(shown)) for at, data in ends))
+        ends, widths = zip((0.0, alpha), shown, strict=True), _widths(shown, alpha)
+        st.html("".join(_matrix(group, data.beside(shown), at, names, widths) for at, data in ends))
         what = f"α = {_short(alpha)}" if at_zero else "α"  # which is not the slider's then
         st.markdown(_turned_short(before, after, what))
         if on_phone():  # a laptop has it in sight below the drawings, which it would push down
@@ -1055,17 +1055,23 @@ def _lines_said(shown: Sequence[GroupData], metric: str) -> str:
     return max((group_html._judged_said(data, metric) for data in shown), key=len)
 
 
-def _widest(shown: Sequence[GroupData]) -> int:
-    """How many characters the longest score of these matrices has, signs of the pair included."""
+def _widths(shown: Sequence[GroupData], alpha: float) -> str:
+    """Style of the columns of these matrices, of which the second is at alpha: as wide as their longest alpha and, with
+    the signs of its pair, their longest score, so that they line up."""
     pairs = [each.beside(shown) for each in shown]
-    return 4 + max(len(f"{score:z.{data.digits}f}") for data in pairs for score in data.scores.ravel())
+    longest = max(len(f"{score:z.{data.digits}f}") for data in pairs for score in data.scores.ravel())
+    return f"--corner: {len(_corner(alpha))}ch; --cell: {longest + 4}ch"
 
 
-def _matrix(group: Group, data: GroupData, alpha: float, names: Sequence[str], widest: int) -> str:
+def _corner(alpha: float) -> str:
+    """What stands in the empty corner of a matrix."""
+    return f"α = {_alpha_text(alpha)}"
+
+
+def _matrix(group: Group, data: GroupData, alpha: float, names: Sequence[str], widths: str) -> str:
     """The scores of the shown group at alpha, its images small beside their letters where the screen has no larger ones
-    above; and its verdict by each metric of `names`. widest : `_widest` of this matrix and the one that its columns
-    line up with."""
-    title, corner = f"Debiased log scores at alpha {_alpha_text(alpha)}", f"α = {_alpha_text(alpha)}"
+    above; and its verdict by each metric of `names`. widths : `_widths` of this matrix and the other."""
+    title, corner = f"Debiased log scores at alpha {_alpha_text(alpha)}", _corner(alpha)
     seen: dict[str, Any] = {"pictures": row_pictures(group), "captions": group.captions}
     table = group_html.matrix_html(data, title, row_highest=True, corner=corner, **seen)
     verdicts = "".join(
@@ -1073,7 +1079,7 @@ def _matrix(group: Group, data: GroupData, alpha: float, names: Sequence[str], w
         for name in names
     )
     wide = " cm-is-wide" * (len(group.captions) > 3)  # its verdicts stand below it
-    return f'<div class="cm-at-alpha{wide}" style="--cell: {widest}ch">{table}<ul>{verdicts}</ul></div>'
+    return f'<div class="cm-at-alpha{wide}" style="{widths}">{table}<ul>{verdicts}</ul></div>'
 
 
 def _turned_short(before: GroupData, after: GroupData, what: str = "α") -> str:
