@@ -614,8 +614,12 @@ def beside(entry: str) -> None:
     """Tags for a file's groups, and a language prior where its scores can have one."""
     kinds = fit_beside(entry)
     offer_tags_of_others(entry)
-    with st.expander("Add tags or a language prior" if PRIOR in kinds else "Add tags"):
+    with st.expander(
+        "Add tags or a language prior" if PRIOR in kinds else "Add tags (and why no language prior)"
+    ):
         st.caption("A row for each group of the file, by the same ids; rows of other groups are left out.")
+        if PRIOR not in kinds:
+            st.caption(f"No language prior, and no Debias: {error_text(why_no_prior(entry))}")
         for what in kinds:
             fits = beside_line(entry, what)
             if fits:

@@ -450,6 +450,11 @@ BAD_FILES = {
         PRIOR.replace("a,1,-2", "a,1,nan"),
         "p.csv has 'nan' as log P(t) of caption '1' of group 'a'; it is a finite number, at most 0.",
     ),
+    "a prior with a decimal comma": (
+        NUMBERED,
+        PRIOR.replace(",", ";").replace("a;1;-2", "a;1;-2,0"),
+        "p.csv has '-2,0' as log P(t) of caption '1' of group 'a'; write the decimal comma as a point.",
+    ),
     "a prior of -inf": (
         NUMBERED,
         PRIOR.replace("a,1,-2", "a,1,-inf"),
@@ -459,15 +464,16 @@ BAD_FILES = {
         NUMBERED.replace("a,1,1,-3", "a,1,1,3"),
         PRIOR,
         "Group 'a', image 1, caption 1 (counted from 0): the score is 3, but log P(t | image) is at most 0; give "
-        "logarithms of likelihoods, which `crossmatch export scores` writes for a vgpt: model, not probabilities or "
-        "similarities.",
+        "logarithms of likelihoods, which `crossmatch export scores` writes for a vgpt: model, not probabilities, "
+        "similarities or losses (of a loss, −log P, turn the sign).",
     ),
     "a score above 0 and a prior under another header": (
         NUMBERED.replace("a,1,1,-3", "a,1,1,3"),
         PRIOR.replace("log_prob", "score"),
         "Group 'a', image 1, caption 1 (counted from 0): the score is 3, but log P(t | image) is at most 0; give "
-        "logarithms of likelihoods, which `crossmatch export scores` writes for a vgpt: model, not probabilities or "
-        "similarities. p.csv has no column 'log_prob' among: group, caption, score; name log P(t) so, or `log_prob_1`, "
+        "logarithms of likelihoods, which `crossmatch export scores` writes for a vgpt: model, not probabilities, "
+        "similarities or losses (of a loss, −log P, turn the sign). p.csv has no column 'log_prob' among: "
+        "group, caption, score; name log P(t) so, or `log_prob_1`, "
         "`log_prob_2`, ... where each column is of a null image.",
     ),
     "a score of NaN": (NUMBERED.replace("a,0,0,-1", "a,0,0,nan"), PRIOR, PLACE.format("'nan'")),

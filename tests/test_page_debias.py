@@ -2168,7 +2168,7 @@ def test_the_first_group_that_alpha_fixes_or_breaks_is_the_clearest_and_the_next
     ]  # level: by name
 
 
-def test_the_figure_opens_with_the_chosen_metric_and_group_match_and_a_file_has_all():
+def test_the_figure_opens_with_the_chosen_metric_and_group_match_and_a_file_too_and_another_has_all():
     """Five curves and their legend were crowded on a phone."""
     rng = np.random.default_rng(2)
     data = rng.normal(size=(30, 2, 2)), rng.normal(size=(30, 2)), np.tile([0, 1], (30, 1))
@@ -2184,6 +2184,14 @@ def test_the_figure_opens_with_the_chosen_metric_and_group_match_and_a_file_has_
     ):
         page = debias_alpha._on_the_page(study, metric, ["group_match"])
         assert seen(page) == shown and len(seen(debias_alpha._curve_figure(study, metric))) == 5
+        for_files = {
+            name: seen(make())
+            for name, make in debias_alpha._for_files(study, metric, ["group_match"], 0.5).items()
+        }
+        assert for_files["alpha"] == shown and len(for_files["alpha-every-metric"]) == 5
+        assert [*debias_alpha._for_files(study, metric, [n for n in METRICS if n != metric], 0.5)] == [
+            "alpha"
+        ]
     assert "“Curves” draws other metrics" in debias_alpha._drawn(study, "text_score")[2]
     one = AlphaStudy(data[0][:, :1], data[1], np.zeros((30, 1), int), [*map(str, range(30))])
     assert "Curves" not in debias_alpha._drawn(one, "text_score")[2]

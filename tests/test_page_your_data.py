@@ -565,7 +565,7 @@ def test_embeddings_are_offered_no_language_prior(app):
     test = fine(uploaded(app, "e.npz", data.getvalue()))
     labels = [each.label for each in test.button]
     assert "Adapt at test time" in labels and "Debias: subtract a language prior" not in labels
-    assert "Add tags" in [each.label for each in test.expander]
+    assert "Add tags (and why no language prior)" in [each.label for each in test.expander]
     assert not any("prior" in u.label for u in test.get("file_uploader"))
     logarithms = b"group,image,caption,score\na,0,0,-1\na,0,1,-2\na,1,0,-2\na,1,1,-1\n"
     scores = fine(uploaded(app, "s.csv", logarithms))
@@ -1114,7 +1114,7 @@ def test_a_wrong_table_of_tags_is_refused_and_the_page_goes_on(app):
     (field,) = [each for each in test.get("file_uploader") if each.label == "Tags"]
     test = field.upload("tags.csv", b"group,topic\n0,x\n", "text/csv").run()
     assert not test.exception
-    (fold,) = [each for each in test.expander if each.label == "Add tags"]
+    (fold,) = [each for each in test.expander if each.label.startswith("Add tags (")]
     assert [each.value.startswith("tags") for each in fold.error] == [True]
     assert "#### Margins of right and wrong matchings" in text(test)
     assert "File formats and examples" in [each.label for each in test.expander]

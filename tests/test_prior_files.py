@@ -189,14 +189,18 @@ def test_captions_of_arrays_that_do_not_fit_are_one_sentence(names, said):
 
 
 @pytest.mark.parametrize(
-    ("cell", "shown"), [("abc", "'abc'"), ("", "an empty cell"), ("-1,5", "'-1,5'"), ("-inf", "'-inf'")]
+    ("cell", "shown", "rule"),
+    [
+        ("abc", "'abc'", "it is a finite number"),
+        ("", "an empty cell", "it is a finite number"),
+        ("-1,5", "'-1,5'", "write the decimal comma as a point"),
+        ("-inf", "'-inf'", "it is a finite number"),
+    ],
 )
-def test_a_cell_that_is_no_number_is_shown_as_it_is_written(cell, shown):
+def test_a_cell_that_is_no_number_is_shown_as_it_is_written(cell, shown, rule):
     """Of a retrieval set each of them was called nan."""
     text = f'caption,log_prob\nx,-1\ny,"{cell}"\nz,-1\n'.encode()
-    with pytest.raises(
-        InputError, match=rf"p.csv has {shown} as log P\(t\) of caption 'y'; it is a finite number"
-    ):
+    with pytest.raises(InputError, match=rf"p.csv has {shown} as log P\(t\) of caption 'y'; {rule}"):
         retrieval().prior("p.csv", text)
 
 

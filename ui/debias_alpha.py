@@ -59,7 +59,7 @@ from ui.formatting import (
     true_minus,
     unbroken,
 )
-from ui.images import draw_group, row_pictures, shades_bar, strip
+from ui.images import draw_group, file_card, has_captions, row_pictures, shades_bar, strip
 from ui.moving_line import axis_position, moving_lines
 from ui.old_links import warn_without_effect
 from ui.page import show_errors
@@ -92,11 +92,10 @@ _SCENARIOS = {
 _ORDERS = {-1: ("behind", "<"), 0: ("level with", "="), 1: ("ahead of", ">")}
 _TIED = "**This prior changes nothing:** it gives all captions of a group the same log P(t)."
 _ALPHAS = (
-    "Captions are ranked by log P(t | image) − α · log P(t); a captioner's are means over a sentence's tokens, not "
-    "sums. 0 leaves the captioner's own scores; 1 removes all of the prior. “Best here” is the alpha of 0 to 1, the "
-    "paper's range, with the most {label} on these very groups ({tuned}): {where}. The slider starts there, or at 0 "
-    "where no alpha gains. The curves are exact: a metric changes only where two scores cross, and all crossings are "
-    "computed."
+    "Captions are ranked by log P(t | image) − α · log P(t){unit}. 0 leaves the captioner's own scores; 1 removes all "
+    "of the prior. “Best here” is the alpha of 0 to 1, the paper's range, with the most {label} on these very "
+    "groups ({tuned}): {where}. The slider starts there, or at 0 where no alpha gains. The curves are "
+    "exact: a metric changes only where two scores cross, and all crossings are computed."
 )
 _HALVES = (
     "**Which number to quote?** The held-out one in the sentence above: alpha is chosen on one random half of the "
@@ -190,7 +189,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     export_section(
         f"alpha-{inputs.name}",
         study.curve_table,
-        {"alpha": lambda: plots.with_threshold_line(figure, alpha)},
+        _for_files(study, metric, others, alpha),
         latex=lambda: _curves_latex(inputs, alpha),
         command=inputs.command,
         groups=groups,
@@ -310,7 +309,11 @@ def _more_reasons(study: AlphaStudy, metric: str) -> None:
     if study.frequency.likelier is not None:
         st.markdown(scenario_text(study))
     read = _ALPHAS.format(
-        label=METRICS[metric].label, tuned=TUNED_ON_TEST, where=_where_highest(study, metric)
+        label=METRICS[metric].label,
+        tuned=TUNED_ON_TEST,
+        where=_where_highest(study, metric),
+        # A file may have either.
+        unit="; a captioner's are means over a sentence's tokens, not sums" * (not _is_of_a_file()),
     )
     st.caption(f"{read}{exact_differences_once('curve')}{_quoted_by(study)}")
 
@@ -321,8 +324,7 @@ def _quoted_by(study: AlphaStudy) -> str:
         return ""
     known = ""
     if "caption" in study.clusters.by:
-        of_file = any(is_upload(st.session_state.get(key, "")) for key in ("set", "model"))
-        known = f" A caption is known by {_caption_known_by(of_file)}."
+        known = f" A caption is known by {_caption_known_by(_is_of_a_file())}."
     return f" {interval_to_quote(study.clusters.by)}{known}"
 
 
@@ -401,6 +403,19 @@ def _curve_figure(study: AlphaStudy, metric: str) -> go.Figure:
     return cached_on(study, f"figure of {metric}", lambda: figures.alpha_figure(data, height=_HEIGHT))
 
 
+def _for_files(
+    study: AlphaStudy, metric: str, others: Sequence[str], alpha: float
+) -> dict[str, Callable[[], go.Figure]]:
+    """The figure with a line at alpha, for files: with the curves that the page has, and with all where these are more.
+    others : as in `_curve_section`."""
+    data, names = _curve_data(study, metric), (metric, *others)
+    whole = lambda: plots.with_threshold_line(_curve_figure(study, metric), alpha)  # noqa: E731
+    if set(names) == set(data.y):
+        return {"alpha": whole}
+    some = data._replace(y={name: values for name, values in data.y.items() if name in names})
+    return {"alpha": lambda: figures.alpha_figure(some, alpha, _HEIGHT), "alpha-every-metric": whole}
+
+
 def _curve_data(study: AlphaStudy, metric: str) -> figures._AlphaData:
     """What the figure is drawn from."""
 
@@ -451,7 +466,7 @@ def _pressed(alpha: float) -> float:
 def _on_the_page(study: AlphaStudy, metric: str, others: Sequence[str]) -> go.Figure:
     """The figure as the page has it, with the curves that are asked for, and which says above what alpha is and below
     what band and strip are: the plot has the height of the axis's title, and the chance level its name where no curve
-    is. A file keeps them all."""
+    is."""
     figure = _curve_figure(study, metric)
     drawn = type(figure)(figure).update_xaxes(title_text=None, tickprefix="α = ")
     drawn.update_traces(showlegend=False, selector={"fill": "tonexty"})
@@ -879,8 +894,12 @@ def _is_only_way(here: float) -> bool:
 def _is_of_a_built_in_set() -> bool:
     """Whether the groups and their scores are of the product's own, not of somebody's file or benchmark: what another
     built-in set gains says nothing about those."""
-    chosen, model = (st.session_state.get(key, "") for key in ("set", "model"))
-    return not is_upload(chosen) and not is_upload(model) and datasets.state(chosen) == "built in"
+    return not _is_of_a_file() and datasets.state(st.session_state.get("set", "")) == "built in"
+
+
+def _is_of_a_file() -> bool:
+    """Whether the groups or their scores are of a file of somebody's own."""
+    return any(is_upload(st.session_state.get(key, "")) for key in ("set", "model"))
 
 
 def _offer_retrieval(here: float) -> None:
@@ -977,8 +996,8 @@ def _one_group(
             at = f"the best α = {_alpha_text(alpha)}" if gains else "at α = 1 (all of the prior removed)"
         beside = f"**{escape_markdown(group_title(group.id))}** at α = 0 and {at}"
         pictures = strip(group)
-        if not (pictures or on_phone()):  # where pictures and `line` say it
-            st.caption(beside)
+        if not on_phone():  # which has `line`; on a laptop the style hides it where pictures stand
+            st.container(key="alpha-beside").caption(beside)
         if pictures:
             st.container(key="alpha-strip").html(_beside_captions(group, pictures))
         if on_phone():
@@ -988,6 +1007,8 @@ def _one_group(
         st.html("".join(_matrix(group, data.beside(shown), at, names, widths) for at, data in ends))
         what = f"α = {_short(alpha)}" if at_zero else "α"  # which is not the slider's then
         st.markdown(_turned_short(before, after, what))
+        if not pictures and has_captions(group):  # else what 1 and 2 are stood a screen below
+            st.container(key="alpha-captions").html(file_card(group))
         if on_phone():  # a laptop has it in sight below the drawings, which it would push down
             shades_bar(_signs_said(shown))
         _offer_changed(study, alpha, metric, index)

@@ -145,7 +145,7 @@ def group_card(
         st.html(_pictured_card(group, marks, matched=matched))
     else:
         small = {name: data for name, data in scores.items() if data.scores.size <= _MOST_SCORES}
-        st.html(_matrices(group, small) + _file_card(group, marks))
+        st.html(_matrices(group, small) + file_card(group, marks))
     _open_button(group.id, action, key, note)
 
 
@@ -189,11 +189,11 @@ def group_under_several(group: Group, scores: Mapping[str, GroupData], metrics: 
         pictures.html(_pictured_card(group, size=_SHOWN))
     else:
         place = st.container()
-        place.html(_file_card(group, ()))
+        place.html(file_card(group))
     place.html(_matrices(group, scores, metrics))
 
 
-def _file_card(group: Group, marks: Sequence[tuple[str, str]]) -> str:
+def file_card(group: Group, marks: Sequence[tuple[str, str]] = ()) -> str:
     """What a file calls the images and captions of a group without pictures, where it does not only number them."""
     names = [
         (group_html.image_name(i), str(getattr(each, "label", ""))) for i, each in enumerate(group.images)

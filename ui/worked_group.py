@@ -13,7 +13,7 @@ from core.groups import Group
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import GROUP_MATCH, GROUP_SCORE, METRICS, GroupData
 from ui.cached import cached_on
-from ui.images import _file_card, group_drawing, has_pictures
+from ui.images import file_card, group_drawing, has_pictures
 
 TITLE = "One group that GroupMatch alone has right"
 _TRIED = 50  # groups whose sums are looked at: in a set of small margins none may add up
@@ -56,7 +56,7 @@ def _worked_html(group: Group, data: GroupData) -> str:
     matrix = group_html.matrix_html(data, escape(f"Scores of {group.id}: images down, captions across"))
     key = f"{group_html._matching_key(data)} ✓: the true pairs."
     judged = "".join(f"<p>{_judged(data, name)}</p>" for name in (GROUP_MATCH, GROUP_SCORE))
-    drawn = group_drawing(group, data) if has_pictures(group) else _file_card(group, ())
+    drawn = group_drawing(group, data) if has_pictures(group) else file_card(group)
     return (
         f'<div class="cm-worked"><div class="cm-worked-seen">{drawn}'
         f'<div>{matrix}<p class="cm-key">{key}</p></div></div>{judged}</div>'

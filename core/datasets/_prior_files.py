@@ -24,6 +24,7 @@ _COLUMNS = ("group", "caption", "sample", "log_prob")  # that are read, beside t
 _ARRAYS = ("prior", "samples", "ids", "captions")  # that are read of an NPZ file
 # What else log P(t) is called in tables; an NPZ file calls its array `prior`.
 _LOG_PROB_NAMES = ("log_p", "logp", "logprob", "log_probability")
+_DECIMAL_COMMA = re.compile(r"\s*[-+−]?\d*,\d+\s*")
 _NULL_IMAGE = re.compile(r"log_prob_[0-9]+")  # a column of one null image
 
 
@@ -339,7 +340,10 @@ def _numbers_in(path: Path | str, cells: pd.Series, called: Callable[[int], str]
         shown = "an empty cell" if pd.isna(value) or not str(value).strip() else repr(str(value).strip())
         if isinstance(value, float) and np.isnan(value):
             shown = "NaN, or an empty cell,"
-        raise InputError(f"{path} has {shown} as log P(t) of {called(at)}; it is a finite number, at most 0.")
+        rule = "it is a finite number, at most 0"
+        if _DECIMAL_COMMA.fullmatch(str(value)):
+            rule = "write the decimal comma as a point"
+        raise InputError(f"{path} has {shown} as log P(t) of {called(at)}; {rule}.")
     return values
 
 

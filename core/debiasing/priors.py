@@ -147,7 +147,7 @@ class Prior(NamedTuple):
             where = f"image {image} (counted from 0), caption {str(captions[group, caption])!r}"
         rule = (
             "but log P(t | image) is at most 0; give logarithms of likelihoods, which `crossmatch export scores` "
-            "writes for a vgpt: model, not probabilities or similarities"
+            "writes for a vgpt: model, not probabilities, similarities or losses (of a loss, −log P, turn the sign)"
         )
         if value < 0:
             rule = _advice(value, "pair")
