@@ -8,6 +8,7 @@ import shlex
 from html import unescape
 
 import numpy as np
+import pandas as pd
 import pytest
 from driving import ROOT, button, fine, html, text
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
@@ -141,6 +142,17 @@ def test_page_latex_report_and_command_say_alike_which_intervals_a_test_has_move
         True
     ] * 4
     assert not any("the two may disagree" in each or "holds 0, but for" in each for each in texts)
+    # The two files named a method that gives other numbers: for +0.26 to +19.41 stood 0.0.
+    runner, kinds = CliRunner(), {}
+    runner.invoke(cli, [*command, "--out", str(tmp_path / "d.csv")], catch_exceptions=False)
+    record = json.loads(runner.invoke(cli, [*command, "--json"], catch_exceptions=False).stdout)
+    by_label = {METRICS[key].label: each["difference"] for key, each in record["metrics"].items()}
+    for _, row in pd.read_csv(tmp_path / "d.csv").iterrows():
+        kinds[row["metric"]] = row["difference_interval"]
+        assert by_label[row["metric"]]["interval"] == row["difference_interval"]
+    plain = "95 % Bonett-Price, Student's t"
+    moved = {"TextScore", "IndividualMatch"} if said.startswith("The interval") else set()
+    assert kinds == {n: plain + ", stretched to hold 0 by its test" * (n in moved) for n in by_label}
 
 
 @pytest.mark.parametrize(

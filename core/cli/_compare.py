@@ -28,8 +28,8 @@ from core.exchange.score_columns import _ScoreColumns
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
 from core.metrics.paired import (
-    _PAIRED_INTERVAL,
     _completed_by,
+    _paired_interval,
     _test_named,
     common_groups,
     differences,
@@ -422,13 +422,13 @@ def _difference_record(name: str, found: Comparison) -> dict[str, Any]:
     record = {called.get(key, key): value for key, value in found.record().items()}
     how: dict[str, Any] = {
         "unit": "percentage points",
-        "interval": _PAIRED_INTERVAL,
+        "interval": _paired_interval(found.low, found.high),
         "test": _test_named(name),
     }
     if found.clustered is not None:
         by = found.clustered.by
         how["clustered"] = record.pop("clustered") | {
-            "interval": f"{_PAIRED_INTERVAL}, of clusters",
+            "interval": _paired_interval(found.clustered.low, found.clustered.high, ", of clusters"),
             "test": _test_named(name, by),
         }
     return record | how

@@ -13,7 +13,7 @@ from core.base.text import _file_columns
 from core.exchange.run_table import _software_version
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS
-from core.metrics.paired import _PAIRED_INTERVAL, _counted_said, _interval_named, comparison_table
+from core.metrics.paired import _counted_said, _interval_named, _paired_interval, comparison_table
 
 
 def _comparison_file(
@@ -34,7 +34,10 @@ def _comparison_file(
     for end in [name for name in map(str, table) if name.startswith("B − A") and name.endswith(": high")]:
         of = end.removesuffix(": high")
         how = plain if of == "B − A" else ", of clusters"
-        table.insert(list(table).index(end) + 1, f"{of}: interval", _PAIRED_INTERVAL + how)
+        ends = zip(table[f"{of}: low"], table[end], strict=True)
+        table.insert(
+            list(table).index(end) + 1, f"{of}: interval", [_paired_interval(*each, how) for each in ends]
+        )
     more = {"paired": "in the order of the files"} if in_order else {}
     table = _with_origin(table.assign(**more), names, len(a.ids))
     counted = [

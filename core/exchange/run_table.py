@@ -20,7 +20,7 @@ from core.cola.run import StrategyRun
 from core.exchange._run_groups import _batch, _limited, _RunGroups, _whole
 from core.metrics.group_metrics import Metric
 from core.metrics.groups import description_of
-from core.metrics.paired import _PAIRED_INTERVAL, _interval_named, _test_named
+from core.metrics.paired import _interval_named, _paired_interval, _test_named
 from core.metrics.retrieval import COLA_MAP
 from core.metrics.retrieval import METRICS as RETRIEVAL_METRICS
 from core.metrics.statistics import Comparison, Estimate
@@ -430,7 +430,7 @@ def _pair_frame(
         ends_of_difference = ("B − A", "B − A: low", "B − A: high", "B − A: interval")
         row |= dict.fromkeys((*ends_of_difference, "p", "p (Holm)", "test"))
         if test is not None:
-            how = _INTERVAL_OVER_SEEDS if over_seeds else _PAIRED_INTERVAL
+            how = _INTERVAL_OVER_SEEDS if over_seeds else _paired_interval(test.low, test.high)
             row |= dict(zip(ends_of_difference, (test.difference, test.low, test.high, how), strict=True))
             row |= {"p": test.p_value, "p (Holm)": test.p_holm}
             row["test"] = _OVER_SEEDS if over_seeds else _test_named(name)

@@ -221,9 +221,14 @@ def differences(a: Evaluation, b: Evaluation, metrics: Sequence[str] | None = No
 def _moved_end(found: Any) -> str:
     """How the exact test moved an end of a paired interval, which then lies at 0: "stretched to hold 0" or "shortened
     to exclude 0"; "" where it moved none. found : a Comparison, or its part by cluster."""
-    if found.low == found.high or min(abs(found.low), abs(found.high)) > _AT_ZERO:
+    return _moved_to_zero(found.low, found.high)
+
+
+def _moved_to_zero(low: float, high: float) -> str:
+    """`_moved_end` of an interval by its ends."""
+    if low == high or min(abs(low), abs(high)) > _AT_ZERO:
         return ""
-    return "stretched to hold 0" if found.low <= 0 <= found.high else "shortened to exclude 0"
+    return "stretched to hold 0" if low <= 0 <= high else "shortened to exclude 0"
 
 
 def _counts_parts(name: str) -> bool:
@@ -254,7 +259,11 @@ def _interval_named(name: str, images: int = 2) -> str:
     return f"95 % Clopper-Pearson{', of effective answers' if parts else ''}"
 
 
-_PAIRED_INTERVAL = "95 % Bonett-Price, Student's t"  # of a difference, in a column
+def _paired_interval(low: float, high: float, of: str = "") -> str:
+    """How the 95 % interval of a paired difference is made, in a column: `95 % Bonett-Price, Student's t`; and whether
+    its test moved an end of it to 0. of : what it is of, where there are two."""
+    moved = _moved_to_zero(low, high)
+    return f"95 % Bonett-Price, Student's t{of}{f', {moved} by its test' if moved else ''}"
 
 
 def _exact_tests(found: Mapping[str, Comparison], deciding: bool = False) -> str:
