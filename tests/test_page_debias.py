@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 from written import read_latex
 
 from core.base.text import _pct
+from core.cli._alpha_text import _gain
 from core.datasets import load
 from core.debiasing.priors import estimate_prior
 from core.debiasing.study import AlphaStudy
@@ -23,7 +24,7 @@ from core.exchange.uploads import UploadStore
 from core.figures._style import score_colour
 from core.figures.tokens import TokenView
 from core.metrics.groups import METRICS
-from core.metrics.statistics import Clusters
+from core.metrics.statistics import Clusters, compare
 from core.pretrain._recipes import RECIPES
 from core.scenes.training_data import _drawn
 from core.scoring.cache import ScoreCache
@@ -2258,7 +2259,33 @@ def test_at_alpha_0_the_page_says_why_its_value_is_another_than_that_of_the_head
     assert f"{held:.1f}" != f"{value.value:.1f}" and " groups (above: on halves): TextScore " in said
     assert "(above" not in debias_alpha._at_alpha(study, 1.0, "text_score")
     # The curve and “Tuned and validated” begin with it, too.
-    assert debias_alpha._curve_at_zero(study, "text_score") == f"α = 0 on all groups: {value.value:.1f} %."
+    said = f"At α = 0: {held:.1f} % held out (halves), {value.value:.1f} % on all groups."
+    assert debias_alpha._curve_at_zero(study, "text_score") == (said, False)
+
+
+@pytest.mark.parametrize("phone", [False, True])
+def test_a_held_out_value_above_the_tuned_one_is_explained_below_the_figure(app, monkeypatch, phone):
+    """“37.9 % tuned” stood above “38.1 % held out”, which looks impossible; that halves begin higher was in a panel."""
+    monkeypatch.setattr(debias_alpha, "on_phone", lambda: phone)
+    below = lambda: next(c for c in app(set=FIRST).caption if c.value.startswith("Band"))  # noqa: E731
+    why = "held out (halves), "
+    assert (why in below().value) != phone and (why in below().help) == phone  # here it is below it
+    real = debias_alpha._curve_at_zero
+    monkeypatch.setattr(debias_alpha, "_curve_at_zero", lambda *of: (real(*of)[0], True))
+    assert why in below().value
+
+
+def test_an_interval_of_a_gain_that_a_test_has_moved_to_0_says_so():
+    """34 fixed and 19 broken of 240: McNemar's p is 0.053, and +0.21 to +12.18 was printed as 0.00 to +12.18."""
+    before, after = np.repeat([0, 1], 120), np.repeat([0, 1], 120)
+    after[:34], after[120:139] = 1, 0
+    found = compare(before, after)
+    assert found.p_value > 0.05 and found.low == 0.0
+    assert ", stretched to hold 0 by the exact test)" in debias_alpha._interval(found)
+    row = {"value": 50.0}
+    said = _gain(found.record(), row, row | {"value": 56.25})
+    assert "(95 % interval 0.00 to +12.18, stretched to hold 0 by the exact test, p = 0.053" in said
+    assert "stretched" not in debias_alpha._interval(compare(before, np.ones(240, int)))
 
 
 def test_the_table_of_the_protocol_quotes_the_intervals_of_the_cards_and_names_them():

@@ -32,6 +32,7 @@ from core.figures.text import escape_markdown
 from core.groups import Group, GroupSet, _pairs_said
 from core.metrics.group_metrics import GroupData
 from core.metrics.groups import GROUP_MATCH, IMAGE_SCORE, METRICS, TEXT_SCORE, metrics_of_shape
+from core.metrics.paired import _moved_end
 from core.metrics.statistics import _SETS, Comparison
 from ui.cached import cached_on
 from ui.chart_clicks import clicked_point
@@ -159,8 +160,13 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         _curve_section(study, figure, alpha, metric, others)
         said, levels, more = _drawn(study, metric, others)
         flat = _why_flat(study, [metric, *others])
-        start = _curve_at_zero(study, metric)
-        seen, tip = ([said], [start, levels, flat, more]) if on_phone() else ([said, levels], [start, more])
+        start, is_above = _curve_at_zero(study, metric)
+        if on_phone() and not is_above:  # no room for what is not needed
+            seen, tip = [said], [start, levels, flat, more]
+        elif start:
+            seen, tip = [said, start], [levels, flat * on_phone(), more]
+        else:
+            seen, tip = [said, levels], [flat * on_phone(), more]
         st.container(key="alpha-key").caption(_sentences(seen), help=_sentences(tip))
         if flat and not on_phone():
             st.container(key="alpha-flat").caption(unbroken(flat))
@@ -543,12 +549,16 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     return unbroken(f"α = {_short(alpha)}, {whole}: {changed}; {label} {value}.")
 
 
-def _curve_at_zero(study: AlphaStudy, metric: str) -> str:
-    """`α = 0 on all groups: 42.3 %.`, where the held-out value above, of halves, is another; else ""."""
+def _curve_at_zero(study: AlphaStudy, metric: str) -> tuple[str, bool]:
+    """`At α = 0: 41.9 % held out (halves), 42.3 % on all groups.`, where the two differ, else ""; and whether the
+    held-out value is above the tuned one, which without that sentence looks impossible."""
     if len(study.scores) < 2:
-        return ""
-    held, value = study.validated(metric).summary["zero"][0], study.evaluation(0.0).metrics[metric].value
-    return f"α = 0 on all groups: {_pct(value)} %." * (_pct(held) != _pct(value))
+        return "", False
+    held, value = study.validated(metric).summary, study.evaluation(0.0).metrics[metric].value
+    if _pct(held["zero"][0]) == _pct(value):
+        return "", False
+    said = f"At α = 0: {_pct(held['zero'][0])} % held out (halves), {_pct(value)} % on all groups."
+    return said, held["values"][0] > study.best(metric).value
 
 
 def _drawn(study: AlphaStudy, metric: str, others: Sequence[str] = ()) -> tuple[str, str, str]:
@@ -730,9 +740,9 @@ def _interval(change: Comparison) -> str:
     tested, by = (
         (change, "") if change.clustered is None else (change.clustered, f" by {change.clustered.by}")
     )
-    return true_minus(
-        f"{_signed(change.difference)} points (95 % interval{by} {_signed_range(tested.low, tested.high)})"
-    )
+    ends = _signed_range(tested.low, tested.high)
+    moved = f", {way} by the exact test" if (way := _moved_end(tested)) else ""
+    return true_minus(f"{_signed(change.difference)} points (95 % interval{by} {ends}{moved})")
 
 
 def _why_only_probably(study: AlphaStudy, metric: str) -> str:

@@ -21,6 +21,7 @@ from core.debiasing.curves import _alpha_text, _edge_text, _shortest_within, _sp
 from core.debiasing.priors import _caption_known_by
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
 from core.metrics.groups import IMAGE_TO_TEXT, TEXT_SCORE
+from core.metrics.paired import _moved_to_zero
 
 _HALVES = "held out (half/half x 10)"
 _HELD_OUT = (
@@ -170,6 +171,8 @@ def _gain(
     tested = gain.get("clustered") or gain
     by = f" by {tested['by']}" if "by" in tested else ""
     interval = f"95 % interval{by} {_signed_range(tested['low'], tested['high'], 2)}"
+    if moved := _moved_to_zero(tested["low"], tested["high"]):
+        interval += f", {moved} by the exact test"
     points = _change_in_points(zero["value"], found["value"], digits=2)
     p = f", p = {p_digits(tested['p_value'])}" if with_p else ""
     return f"{_signed(points, 2)} points against alpha 0 ({interval}{p})"
