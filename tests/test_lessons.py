@@ -740,8 +740,8 @@ def test_the_lesson_on_alpha_says_why_it_costs_here_and_shows_a_set_on_which_it_
     falls = re.search(r"mostly noise \(([\d.]+) % at α = 0, ([\d.]+) % at 1\)", said)
     rises = re.search(r"TextScore rises there from ([\d.]+) % to ([\d.]+) %", said)
     assert float(falls[2]) < float(falls[1]) and float(rises[2]) > float(rises[1])
-    # 49.7 % of two sets a line apart, without a word, read as a mistake.
-    assert ("by chance the same number as above" in said) == (falls[2] == rises[2])
+    # 49.7 % of two sets a line apart, without a word, read as a mistake; “by chance” means something else here.
+    assert ("it happens to be the same number as above" in said) == (falls[2] == rises[2])
     # The one gain that was said was of groups that alpha was chosen on.
     held_out = re.search(r"on the other half from ([\d.]+) % to ([\d.]+) %", said)
     assert float(rises[2]) > float(held_out[2]) > float(held_out[1])

@@ -186,7 +186,7 @@ def where_it_helps(study: AlphaStudy, alpha: float) -> None:
     ends, best = [study.evaluation(a).metrics[TEXT_SCORE].value for a in (0.0, 1.0)], helped.best(TEXT_SCORE)
     other = helped.validated(TEXT_SCORE)  # alpha of one half of the groups, on the other
     # 49.7 % of either set, a line apart, read as a mistake.
-    same = " (by chance the same number as above)" * (_pct(best.value) == _pct(ends[1]))
+    same = " (it happens to be the same number as above)" * (_pct(best.value) == _pct(ends[1]))
     left, right = st.columns([3, 2], gap="large")
     with right:
         st.markdown(
