@@ -141,6 +141,9 @@ def test_a_flattened_set_is_measured_without_groups_too():
 
 def test_no_runs_yet_is_an_empty_list():
     assert json.loads(crossmatch("runs", "list", "--json").stdout) == []
+    # The app lists two once one of them was opened, and nothing said so.
+    said = crossmatch("runs", "list").stdout
+    assert said.startswith("no runs yet; ") and "Two ship as examples" in said
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,10 @@ def _list(
     for line in _aligned([_Listed.of(each, store, loaded) for each in shown]):
         print(line)
     if not runs:
-        print("no runs yet; start one with `crossmatch ttm` or on the test-time matching page")
+        print(
+            "no runs yet; start one with `crossmatch ttm` or on the test-time matching page. Two ship as examples, a "
+            "finished run and its controls: “See a finished run” on the app's page Runs lists both."
+        )
 
 
 _WIDTH = 100  # columns of a terminal that the list of runs fits
