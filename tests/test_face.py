@@ -235,6 +235,12 @@ def test_the_command_line_of_readme_is_understood(words):
     typer.main.get_command(app).get_command(None, name).make_context(name, rest)
 
 
+def test_what_readme_audits_and_trains_on_ships():
+    """It audited a set of SugarCrepe, which a fresh install does not have."""
+    of = [words[1] for words in commands() if words[0] in ("audit", "ttm")]
+    assert of and all(each.startswith("scenes/") for each in of)
+
+
 def sessions() -> list[tuple[str, str]]:
     """What README shows of a terminal: a command, and what it prints, dots where lines are left out."""
     text = (ROOT / "README.md").read_text()
