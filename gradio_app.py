@@ -546,7 +546,7 @@ def links() -> str:
 def about() -> str:
     """What the models here know, what the whole app can do, and where it is; Markdown."""
     address, space = _app_address(), os.environ.get("SPACE_ID", "")
-    start = "It has no address here: whoever runs this demo starts it by `make app` in the demo's folder."
+    start = "It is not open to visitors here."
     if re.fullmatch(r"[\w.-]+/[\w.-]+", space):
         files = f"[the files of this demo](https://huggingface.co/spaces/{space}/tree/main)"
         start = f"It comes with {files}: download them, and `make app` in their folder starts it."

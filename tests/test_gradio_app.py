@@ -1018,10 +1018,10 @@ def test_the_demo_leads_to_the_paper_the_app_and_how_to_cite_and_its_examples_sa
         monkeypatch.delenv(variable, raising=False)
     assert "arxiv.org/abs/2510.07632" in gradio_app.links()
     # A visitor read "The whole app: make app", and neither what it can do nor where that is to be typed; and another
-    # pressed "The whole app, and how to cite", which led to no app.
+    # pressed "The whole app, and how to cite", which led to no app; who runs the demo and its folder helped neither.
     assert f"[About, and how to cite](#{gradio_app.END})" in gradio_app.links()
-    assert "It has no address here" in gradio_app.about()
-    assert "measures models on whole benchmarks" in gradio_app.about() and "`make app`" in gradio_app.about()
+    assert gradio_app.about().rstrip().endswith("answers. It is not open to visitors here.")
+    assert "measures models on whole benchmarks" in gradio_app.about() and "make" not in gradio_app.about()
     monkeypatch.setenv("SPACE_ID", "somebody/two-by-two")
     assert "(https://huggingface.co/spaces/somebody/two-by-two/tree/main)" in gradio_app.about()
     monkeypatch.setenv("SPACE_ID", "x) [y](javascript:alert(1)")
