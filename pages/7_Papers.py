@@ -540,7 +540,7 @@ def published_head(record: dict[str, Any]) -> str:
 
 
 def verdict(store: RunStore, record: dict[str, Any]) -> str:
-    """`**Here, with small models on rendered scenes, GroupMatch clearly rises in 6 of 49 ...** (below).`, under
+    """`**Here, with small models on rendered scenes, GroupMatch rises in 6 of 49 ...** (below).`, under
     what a paper's table says; "" where nothing here tests its claim."""
     key = record["table"]
     names = [] if key.startswith("cola/") else table_html.COUNTERPARTS.get(key, ())[-1:]

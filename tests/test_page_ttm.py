@@ -96,8 +96,8 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     assert any(each.label.startswith("Where it helps and where it harms") for each in test.expander)
     # The page opens on the set that gains most; that others lose was in the fold alone.
     said = (
-        "**It does not always help.** In 49 measurements here, a model on a set each, GroupMatch [clearly rises in 6 "
-        "and clearly falls in 4](Papers#how-lines-are-counted)."
+        "**It does not always help.** In 49 measurements here, a model on a set each, GroupMatch [rises in 6 and falls "
+        "in 4](Papers#how-lines-are-counted) by single 95 % intervals, not corrected."
     )
     assert said in plain(test) and "of 108" not in plain(test)  # one population, which a reader can say aloud
     assert "are among the" not in plain(test)  # three readings: on Papers alone

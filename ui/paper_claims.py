@@ -22,7 +22,7 @@ from ui.visitor import on_phone
 _HERE = "A claim that does not hold **here**, with small models, may hold with the paper's."
 _JUDGED = (
     "Here: small models on the built-in world, so not the paper's own pictures. A claim holds here, or does not, only "
-    "where the numbers show it clearly, beyond their 95 % intervals; else it cannot be told yet."
+    "where the numbers show it beyond their 95 % intervals; else it cannot be told yet."
 )
 _COLA_RULE = (
     "The difference in points is the mean over seeds, with its 95 % interval. A claim holds here, or does not, only "
@@ -136,7 +136,7 @@ _COUNTED_SO = "How measurements are counted"
 _MARKS = {"same": "✓", "different": "✗", "open": "?"}
 _MANY, _FIRST = 7, 5  # claims of a verdict: 17 in sight were two screens of a phone
 _OF_NEITHER = re.compile(r"measurements of neither kind( \(.*?\))")
-_TWO_LINES = 76  # letters that stand with the number of claims in two lines of a phone
+_TWO_LINES = 82  # letters that stand with the number of claims in two lines of a phone
 _EACH = "claims-here"  # the place of the lists of all claims
 _EVIDENCE_PLACE = "the-evidence"  # that of their numbers
 
@@ -283,7 +283,8 @@ def _short(claim: Mapping[str, Any]) -> str:
     if held := re.search(r"below chance on (\d+) of \d+ sets; on (\d+) of these", decided):
         return f"clearly on {held[2]} of {held[1]} sets{_untold(int(held[1]) - int(held[2]))}."
     if moved := re.search(
-        r"^Of (\d+) (such measurements|sets) (\d+) rises? and (\d+) falls? clearly(?: \((.+?)\))?", decided
+        r"^Of (\d+) (such measurements|sets) (\d+) rises? and (\d+) falls? by single 95 % intervals(?: \((.+?)\))?",
+        decided,
     ):
         of, what, rise, fall, model = moved.groups()
         named = _such_measurements(claim) if what.startswith("such") else "2×2 sets"
@@ -365,11 +366,13 @@ def how_measurements_are_counted(record: Mapping[str, Any]) -> tuple[str, str]:
     changes = list(_changes(record))
     counted_so = (
         f"A measurement is one model on one set, the mean {runs}. It rises where GroupMatch ends "
-        "higher than before, clearly where the value before lies outside the 95 % interval after."
+        "higher than before, by a single 95 % interval where the value before lies outside that interval after: not "
+        f"paired, not corrected for {len(changes)} looks."
     )
     fits = (
-        f"Whether clear or not, {sum(each > 0 for each in changes)} rise and {sum(each < 0 for each in changes)} fall. "
-        f"{_measurements_add_up()} {both_counts()}"
+        f"However little, {sum(each > 0 for each in changes)} rise and {sum(each < 0 for each in changes)} fall. "
+        f"{_measurements_add_up()} {both_counts()} "
+        "A paired test would need each group's outcome, which does not ship."
     )
     return counted_so, fits.strip()
 
@@ -390,7 +393,7 @@ def _such_measurements(claim: Mapping[str, Any]) -> str:
 
 
 def _measurements_add_up() -> str:
-    """How the clear changes that single claims count make those of all; of another metric are none of these."""
+    """How the changes that single claims count make those of all; of another metric are none of these."""
     kinds = (record_of_claims() or {}).get("lines", ())
     others = next(
         (found[1] for c in _claims_of("TTM")[0] if (found := _OF_NEITHER.search(str(c.get("decided_by"))))),
@@ -404,7 +407,7 @@ def _measurements_add_up() -> str:
     lines, rises, falls = (sum(kind[name] for kind in kinds) for name in ("lines", "rises", "falls"))
     if not lines:
         return ""
-    return f"All {lines} measurements, clearly: {_rises(rises, falls)} ({'; '.join(parts)})."
+    return f"All {lines} measurements, by single 95 % intervals: {_rises(rises, falls)} ({'; '.join(parts)})."
 
 
 def _rises(rises: int, falls: int) -> str:
@@ -413,12 +416,12 @@ def _rises(rises: int, falls: int) -> str:
 
 
 def _clear(of: int, what: str, rises: int, falls: int) -> str:
-    """`in 2 of the 20 measurements it clearly falls; 4 clearly rise ...`: what speaks against it first."""
+    """`in 2 of the 20 measurements it falls by single 95 % intervals; 4 rise ...`: what speaks against it first."""
     untold = _untold(of - rises - falls)
     if not falls:
-        return f"in {rises or 'none'} of the {of} {what} it clearly rises, in none it clearly falls{untold}"
-    risen = f"{rises or 'none'} clearly rise{'s' * (rises < 2)}"
-    return f"in {falls} of the {of} {what} it clearly falls; {risen}{untold}"
+        return f"in {rises or 'none'} of the {of} {what} it rises by single 95 % intervals, in none it falls{untold}"
+    risen = f"{rises or 'none'} rise{'s' * (rises < 2)}"
+    return f"in {falls} of the {of} {what} it falls by single 95 % intervals; {risen}{untold}"
 
 
 def _rows(claims: list[Mapping[str, Any]]) -> list[dict[str, str]]:

@@ -32,15 +32,15 @@ TO_COUNTED = f"Papers#{COUNTED}"
 
 
 def of_all() -> str:
-    """In how many measurements GroupMatch clearly rises and falls, with the way to how they are counted; "" where none
-    is shipped. Those with shifted pictures are on Papers, `both_counts`: two populations in a sentence could not be
-    read aloud."""
+    """In how many measurements GroupMatch rises and falls by single intervals, with the way to how they are counted; ""
+    where none is shipped. Those with shifted pictures are on Papers, `both_counts`: two populations in a sentence could
+    not be read aloud."""
     if not both_counts():
         return ""
     of, up, down = _clear_ones()
     return (
-        f"**It does not always help.** In {of} measurements here, a model on a set each, GroupMatch [clearly rises in "
-        f"{up} and clearly falls in {down}]({TO_COUNTED})."
+        f"**It does not always help.** In {of} measurements here, a model on a set each, GroupMatch [rises in {up} and "
+        f"falls in {down}]({TO_COUNTED}) by single 95 % intervals, not corrected."
     )
 
 
@@ -53,8 +53,8 @@ def every_rise() -> str:
 
 def both_counts() -> str:
     """In how many of the measurements of this page, with pictures as they are or shifted, GroupMatch rises and falls by
-    the mean, beside how many of the papers' page clearly do; "" where none is shipped. The two counts stood on two
-    pages and seemed to contradict each other."""
+    the mean, beside how many of the papers' page do by single intervals; "" where none is shipped. The two counts stood
+    on two pages and seemed to contradict each other."""
     table, kinds = _table(), (record_of_claims() or {}).get("lines", ())
     if table.empty or not kinds:
         return ""
@@ -65,12 +65,12 @@ def both_counts() -> str:
         f"By the mean over seeds, GroupMatch rises in {rises} of {measured} measurements on Test-time matching and "
         f"falls in {falls}, however little; {shifted} of them have shifted pictures. The other {measured - shifted} "
         f"are among the {of} measurements of all sets and models on Papers: of those {of}, {up} rise and {down} fall "
-        "clearly, beyond the 95 % interval."
+        "by single 95 % intervals."
     )
 
 
 def _clear_ones() -> tuple[int, int, int]:
-    """Of how many measurements on Papers, how many rise and fall clearly."""
+    """Of how many measurements on Papers, how many rise and fall by single intervals."""
     kinds = (record_of_claims() or {}).get("lines", ())
     of, up, down = (sum(kind[name] for kind in kinds) for name in ("lines", "rises", "falls"))
     return of, up, down

@@ -303,7 +303,7 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
     within = [row for row in raised if row[4] is not None and not _side(row)]
     lower = sum(row[3] < row[2] for row in found)
     in_part = f"it rises in {len(raised)} of {counted(len(found), 'measurement')} and falls in {lower}"
-    if within:  # the clear counts alone: with the others beside them, readers could not make the numbers meet
+    if within:  # these counts alone: with the others beside them, readers could not make the numbers meet
         in_part = f"{metric} {_clear_counts(found)}"
     most, least = (pick(found, key=lambda row: row[3] - row[2]) for pick in (max, min))
     best, worst = (f"{_said(row[0])}: {_from_to(row)}" for row in (most, least))
@@ -316,7 +316,7 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
     every = "with every model that it trains" if all(row[6] for row in found) else _in_all(plan, len(found))
     text = f"test-time matching raises {metric} {every if len(raised) == len(found) else f'in {few}'}"
     if within:  # before where it rises most: said last, it took the sentence back
-        text += f", in {len(raised) - len(within)} of them clearly, beyond the 95 % interval"
+        text += f", in {len(raised) - len(within)} of them by single 95 % intervals"
     text += f", most on {best}" if raised else ""
     text += f". It falls in {lower}, most on {worst}" if lower else ""
     return _Finding(verdict, f"{text}.")
@@ -336,17 +336,18 @@ def _from_to(row: _Change) -> str:
 
 
 def _side(row: _Change) -> int:
-    """Of a measurement of `_before_and_after`, whether it clearly rises (1) or falls (-1)."""
+    """Of a measurement of `_before_and_after`, whether it rises (1) or falls (-1) by its 95 % interval."""
     return _shipped_results._clear_side(row[2], row[4], row[5])
 
 
 def _clear_counts(found: list[_Change]) -> str:
-    """`clearly rises in 6 of 49 measurements (a model on a set each) and clearly falls in 4. In the other 39 the change
-    is within the 95 % interval`."""
+    """`rises in 6 of 49 measurements (a model on a set each) and falls in 4 by single 95 % intervals (...). In the
+    other 39 the change is within it`: what ships are sums, of which no paired test can be made; so the rule is said."""
     risen, sunk = (sum(_side(row) == side for row in found) for side in (1, -1))
     return (
-        f"clearly rises in {risen or 'none'} of {len(found)} measurements (a model on a set each) and clearly falls in "
-        f"{sunk or 'none'}. In the other {len(found) - risen - sunk} the change is within the 95 % interval"
+        f"rises in {risen or 'none'} of {len(found)} measurements (a model on a set each) and falls in "
+        f"{sunk or 'none'} by single 95 % intervals (not paired, not corrected: the value before lies outside the "
+        f"interval after). In the other {len(found) - risen - sunk} the change is within it"
     )
 
 

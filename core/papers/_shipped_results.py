@@ -88,8 +88,9 @@ def of_line(line: TableLine) -> list[ShippedRuns]:
 
 
 def _clear_side(before: float, low: float | None, high: float | None) -> int:
-    """1 where a value is clearly above what it was before, -1 where clearly below, else 0: `before` is outside the 95 %
-    interval after. low, high : that interval over groups, the mean of the seeds' bounds; None where there is none.
+    """1 where a value is above what it was before, -1 where below, else 0: `before` is outside the 95 % interval
+    after, which is neither paired nor corrected for how many are looked at. low, high : that interval over groups, the
+    mean of the seeds' bounds; None where there is none.
 
     An interval of the paired difference would be narrower, as both are of the same groups; it takes every group's
     outcome before and after, and the shipped results hold sums.
