@@ -1160,6 +1160,21 @@ def test_a_finger_on_the_last_word_of_what_is_selected_opens_no_definition(visit
         assert not page.get_by_test_id("stTooltipContent").count()
 
 
+@pytest.mark.parametrize("path", ["/Groups", "/Matching", "/Compare"])
+def test_on_a_phone_the_question_mark_stands_within_the_last_line_of_what_is_selected(visit, path):
+    """It fell alone onto a line of its own, below the name of the model."""
+    page = visit(f"{path}?set=scenes/attribute-swap&model=builtin/clip", width=390, height=844)
+    page.locator(".st-key-selected-line svg").first.wait_for()
+    settle(page)
+    words, mark = page.locator(".st-key-selected-line p").first.evaluate("""p => {
+        const range = document.createRange(), text = document.createTreeWalker(p, NodeFilter.SHOW_TEXT)
+        range.selectNodeContents(text.nextNode())
+        const line = [...range.getClientRects()].at(-1), icon = p.querySelector("svg").getBoundingClientRect()
+        return [[line.top, line.bottom, line.right], [icon.top, icon.bottom, icon.left, icon.right]]}""")
+    assert words[0] - 4 < mark[0] < words[1] and mark[1] < words[1] + 4  # top and bottom
+    assert words[2] < mark[2] and mark[3] < 390
+
+
 def test_on_a_phone_the_signs_behind_a_caption_fall_alone_onto_no_line(visit):
     """Of left-right 0001 and 0011 the tick had a line of its own."""
     page = visit("/Groups?set=scenes/left-right", width=390, height=844)
@@ -1437,8 +1452,11 @@ def test_on_a_phone_what_papers_claim_is_three_lists_closed_below_their_counts(v
     settle(page)
     claim = page.get_by_text("A constant or rising threshold gains nothing.")
     assert fold.inner_text().strip() == "✗ 4 do not hold here" and not claim.is_visible()
+    (said,) = page.evaluate(BOXES, ".st-key-claims-named p")
+    first = page.evaluate(BOXES, ".st-key-claims-below > *")[0]
+    assert said["bottom"] + 4 < first["top"]  # the sentence touched the green rule below it
     assert not page.get_by_text(
-        "All 49 measurements, clearly"
+        "All 49 measurements, by single"
     ).first.is_visible()  # in the fold of the evidence, too
     fold.click()
     claim.wait_for()
@@ -3283,7 +3301,7 @@ def test_on_a_phone_the_arrow_of_a_way_with_two_lines_stands_beside_its_words(vi
 @pytest.mark.parametrize(
     ("paper", "shows", "found"),
     [
-        ("Test-Time Matching", ".st-key-papers-figure", "GroupMatch clearly rises in "),
+        ("Test-Time Matching", ".st-key-papers-figure", "GroupMatch rises in "),
         ("Language priors", ".st-key-papers-figure", "the generative score is above ITC"),
         ("Cola", ".st-key-papers-figure", "Token map"),
         ("The built-in world", ".st-key-world-figure", ""),
