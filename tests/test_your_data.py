@@ -324,7 +324,7 @@ def test_every_fault_is_told_with_its_row_and_column_and_the_rest_is_kept(tmp_pa
     assert staged.groups == 2
     assert told(staged) == [
         ("3", "image_1", "there is no image 'images/9.png'"),
-        ("4", "", "the group has 1 caption"),
+        ("4", "caption_1", "the group has 1 caption"),
         ("5", "truth", "the answer is missing"),
         ("6", "truth", "'0 0' names captions that do not exist, or names one twice"),
         ("7", "truth", "'0 2' names captions that do not exist, or names one twice"),
@@ -340,6 +340,43 @@ def test_every_fault_is_told_with_its_row_and_column_and_the_rest_is_kept(tmp_pa
         staged.add_benchmark("half")
     assert staged.add_benchmark("half", skip_bad=True) == ["mine/half"]
     assert datasets.load("mine/half").ids == ["a", "b"]
+
+
+def test_all_that_is_wrong_with_a_row_is_told_at_once(tmp_path):
+    """Of a missing picture alone one heard first, and after the next upload that a caption was missing, too."""
+    lines = [
+        "id,image_0,image_1,caption_0,caption_1",
+        "a,images/0.png,images/9.png,x,",
+        "b,images/0.png,images/9.png,,",
+        "a,images/0.png,images/9.png,x,y",
+        "c,images/0.png,,x,y",  # fewer images than the widest row
+        "d,images/9.png,,x,y",
+    ]
+    folder = pictures(tmp_path / "set")
+    (folder / "manifest.csv").write_text("\n".join(lines) + "\n")
+    staged = importing.stage_import(folder)
+    assert staged.groups == 1
+    assert told(staged) == [
+        ("2", "image_1", "there is no image 'images/9.png'"),
+        ("2", "caption_1", "the group has 1 caption"),
+        ("3", "image_1", "there is no image 'images/9.png'"),
+        ("3", "caption_0", "there is no caption"),
+        ("3", "caption_1", "a second caption is missing"),
+        ("4", "image_1", "there is no image 'images/9.png'"),
+        ("4", "id", "the id 'a' is used by row 2 already"),
+        ("6", "image_0", "there is no image 'images/9.png'"),
+    ]
+
+
+def test_the_empty_column_is_named_where_a_group_has_more_images_than_captions(tmp_path):
+    folder = pictures(tmp_path / "set")
+    (folder / "manifest.csv").write_text(
+        "image_0,image_1,image_2,caption_0,caption_1,caption_2\n"
+        "images/0.png,images/1.png,images/2.png,x,y,\nimages/0.png,images/1.png,,x,y,\n"
+    )
+    staged = importing.stage_import(folder)
+    assert staged.groups == 1
+    assert told(staged) == [("2", "caption_2", "the group has 3 images and 2 captions")]
 
 
 def test_captions_that_are_the_same_are_remarked_and_kept(tmp_path):
@@ -875,7 +912,7 @@ def test_the_last_line_of_check_says_what_is_in_the_way_and_what_could_be_added(
     )
     assert verdict("--skip-bad", "--title", "K") == "mine/k2 could be added: 1 group, title 'K'\n"
     wide(folder, bad, (*bad[:3], "x", "", *bad[5:]))
-    assert verdict() == "mine/k2 cannot be added yet: 2 problems; fix them\n"
+    assert verdict() == "mine/k2 cannot be added yet: 4 problems; fix them\n"
     wide(folder, GOOD)
     assert crossmatch("add", folder, "--name", "k2").stdout == "added mine/k2: 1 group\n"
 

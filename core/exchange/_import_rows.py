@@ -62,10 +62,15 @@ class DraftGroup:
     captions: list[str] = field(default_factory=list)
     truth: list[int] = field(default_factory=list)
     tags: dict[str, str] = field(default_factory=dict)
+    is_whole: bool = True  # whether every cell of its row can be used
+    empty: str = ""  # the first column behind its last caption, whose cell is empty
 
     def record(self) -> dict[str, Any]:
         """As a line of groups.jsonl."""
-        return {name: value for name, value in asdict(self).items() if name != "row"}
+        return {name: value for name, value in asdict(self).items() if name not in _OF_ROW}
+
+
+_OF_ROW = ("row", "is_whole", "empty")  # of a draft, not of its group
 
 
 class RowReader:
@@ -111,8 +116,8 @@ class RowReader:
 
     # --- one row, one group
 
-    def _wide(self, row: Row) -> DraftGroup | None:
-        draft, whole = DraftGroup(row.number, self._id(row)), True
+    def _wide(self, row: Row) -> DraftGroup:
+        draft = DraftGroup(row.number, self._id(row))
         for names, made, use in (
             (self.columns.images, draft.images, self._image),
             (self.columns.captions, draft.captions, _caption),
@@ -121,19 +126,22 @@ class RowReader:
                 try:
                     made += [use(value) for value in values]
                 except RowError as wrong:
-                    whole = False
-                    made += [""] * len(values)  # so that the row's answer is checked, too
+                    draft.is_whole = False
+                    made += [""] * len(
+                        values
+                    )  # so that the row's answer and the group's size are checked, too
                     self._tell(row.number, column, wrong)
         draft.tags = self._tags(row)
         m, k = len(draft.images), len(draft.captions)
+        draft.empty = next(iter(self.columns.captions[len(_cells(row, self.columns.captions)) :]), "")
         if not 1 <= m <= k or k < 2:
-            return draft if whole else None  # told as what it is, before anybody asks for its answer
+            return draft  # told as what it is, before anybody asks for its answer
         try:
             draft.truth = self._answer(row, m, k)
         except RowError as wrong:
+            draft.is_whole = False
             self._tell(row.number, self.columns.truth, wrong)
-            return None
-        return draft if whole else None
+        return draft
 
     def _id(self, row: Row) -> str:
         value = row.cells.get(self.columns.id) if self.columns.id else None
@@ -199,29 +207,55 @@ class RowReader:
     # --- whole groups
 
     def _sound(self, draft: DraftGroup) -> bool:
-        """Whether a group can be scored; remarks on one that can."""
+        """Whether a group can be scored; remarks on one that can. Of one with a cell that cannot be used its size and
+        its id are checked, too: whoever mends a row hears all of it at once."""
+        is_sized, is_new = self._is_sized(draft), self._has_own_id(draft)
+        if not (draft.is_whole and is_sized and is_new):
+            return False
+        self._remark(draft)
+        return True
+
+    def _is_sized(self, draft: DraftGroup) -> bool:
+        """Whether a group has images and captions enough, and not too many."""
         m, k = len(draft.images), len(draft.captions)
+        few = (
+            f"the group has {k} caption{'s' * (k != 1)}"
+            if any(draft.captions)
+            else "a second caption is missing"
+        )
         faults = [
-            (m < 1, "the group has no image", "add one"),
-            (k < 2, f"the group has {k} caption{'s' * (k != 1)}", "add another: a group needs at least two"),
-            (m > k, f"the group has {m} images and {k} captions", "add captions, or leave images out"),
+            (m < 1, "", "the group has no image", "add one"),
+            (k < 2, draft.empty, few, "add another: a group needs at least two"),
+            (
+                m > k,
+                draft.empty,
+                f"the group has {m} images and {k} captions",
+                "add captions, or leave images out",
+            ),
             (
                 max(m, k) > _MAX_SIDE,
+                "",
                 f"the group has {max(m, k)} images or captions",
                 f"use at most {_MAX_SIDE}",
             ),
         ]
-        for wrong, what, fix in faults:
+        for wrong, column, what, fix in faults:
             if wrong:
-                self._tell(draft.row, "", RowError(what, fix))
+                self._tell(draft.row, column, RowError(what, fix))
                 return False
-        if draft.id in self._ids:
-            what = f"the id {draft.id!r} is used by row {self._ids[draft.id]} already"
-            self._tell(
-                draft.row, self.columns.id, RowError(what, "give this one another id, or leave it out")
-            )
-            return False
-        self._ids[draft.id] = draft.row
+        return True
+
+    def _has_own_id(self, draft: DraftGroup) -> bool:
+        first = self._ids.setdefault(draft.id, draft.row)
+        if first == draft.row:
+            return True
+        what = f"the id {draft.id!r} is used by row {first} already"
+        self._tell(draft.row, self.columns.id, RowError(what, "give this one another id, or leave it out"))
+        return False
+
+    def _remark(self, draft: DraftGroup) -> None:
+        """What is odd about a group that can be scored."""
+        m, k = len(draft.images), len(draft.captions)
         if len(set(draft.captions)) < k:
             self._tell(
                 draft.row,
@@ -243,7 +277,6 @@ class RowReader:
             what = f"group {draft.id!r} has the images and captions of group {first!r}, and counts twice"
             places = ", ".join((*self.columns.images, *self.columns.captions))
             self._tell(draft.row, places, RowError(what, "leave one of them out"), False)
-        return True
 
 
 def _list(value: Any) -> list[Any]:
