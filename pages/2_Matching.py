@@ -43,6 +43,9 @@ _PHONE = 356  # pixels: the table on a phone of 390
 _WHOLE = "tau-whole"  # in the session: whether the slider reaches margins far above the others
 _START = "tau-at-the-start"  # in the session: where the slider stands until somebody moves it
 _TYPED = "tau-typed"  # in the session: the field beside the slider
+_REFUSED = (
+    "tau-refused"  # in the session, for one run of the page: what was typed into it beyond the slider's ends
+)
 _GROUPS, _METRIC = 64, 98  # its columns, of a metric at least
 _LETTER = 8  # pixels of a head
 MARGINS, BY_TAG = "Margins, and what a threshold selects", "By tag"
@@ -286,15 +289,28 @@ def pick_threshold(highest: float, start: float, step: float) -> float:
             help="Test-time matching trains on the groups whose margin is at least τ.",
         )  # fmt: skip
         st.session_state[_TYPED] = tau
-        st.number_input(
-            "or type it", 0.0, highest, step=step, format=digits, key=_TYPED, width=136, on_change=move_slider
+        st.number_input(  # without limits: beyond them Streamlit colours it red, says nothing and sends nothing
+            "or type it",
+            step=step,
+            format=digits,
+            key=_TYPED,
+            width=136,
+            on_change=move_slider,
+            args=(highest,),
+        )
+    if (typed := st.session_state.pop(_REFUSED, None)) is not None:
+        st.error(
+            f"The threshold τ takes a number from 0 up to {digits % highest}; {typed:g} is not used, and τ is still "
+            f"{digits % tau}."
         )
     return float(tau)
 
 
-def move_slider() -> None:
-    """The slider goes to the number that was typed, to the nearest of its steps."""
-    st.session_state["tau"] = st.session_state[_TYPED]
+def move_slider(highest: float) -> None:
+    """The slider goes to the number that was typed, to the nearest of its steps; of one beyond its ends it is said that
+    it does not."""
+    typed = st.session_state[_TYPED]
+    st.session_state["tau" if 0 <= typed <= highest else _REFUSED] = typed
 
 
 def slider_end(evaluation: Evaluation) -> float:

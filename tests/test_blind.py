@@ -224,7 +224,9 @@ def test_a_token_adds_to_the_prior_what_the_images_say_of_it_given_the_tokens_be
 def test_tokens_are_told_by_sign_and_number_and_not_by_colour_alone():
     view = TokenView(["red", "cube", "a"], np.array([-0.5, -4.0, -1.0]), np.array([-2.0, -1.0, -1.0]))
     markup = view.html()
-    assert re.findall(r"[▲▼=] [+−]\d\.\d\d", markup) == ["▲ +1.50", "▼ −3.00", "= +0.00"]
+    assert re.findall(r"[▲▼=] [+−]\d\.\d\d", markup) == ["▲ +1.50", "▼ −3.00"]
+    assert "= 0.00<" in markup  # which has no sign, however the two differ far behind the point
+    assert "= 0.00<" in TokenView(["<end>"], np.array([-1.003]), np.array([-1.0])).html()
     assert markup.count("<li") == 3 and "−0.50 | −2.00" in markup
     assert markup.count('title="log P') == 3 and "makes it less likely" in markup
 

@@ -115,9 +115,21 @@ def test_what_is_wrong_is_shown_row_by_row_and_nothing_is_added_until_agreed(app
     test = add.click().run()
     assert "has 1 problem; fix them, or agree" in test.error[0].value.replace("\\", "")
     assert user_sets.sets() == []
+    assert "The first group" in [each.value for each in test.header]  # the page goes on
     next(c for c in test.checkbox if c.label.startswith("Leave out")).check()
     fine(next(b for b in test.button if b.label == "Add it to the benchmarks").click().run())
     assert user_sets.sets() == ["half"]
+
+
+def test_what_is_wrong_with_the_name_of_a_set_is_said_above_its_field(app, tmp_path):
+    """It stood below the button, off a laptop's screen."""
+    test = checked(app, brought(tmp_path / "set", GOOD))
+    next(w for w in test.text_input if w.label == "Name").set_value("My Set")
+    test = next(b for b in test.button if b.label == "Add it to the benchmarks").click().run()
+    drawn = [each for each in test.main if each.type in ("error", "text_input", "button")]
+    places = [each.type == "error" or getattr(each, "label", "") for each in drawn]
+    assert "not a valid name" in test.error[0].value.replace("\\", "")
+    assert places.index(True) < places.index("Name") < places.index("Add it to the benchmarks")
 
 
 def test_a_file_that_was_mended_is_read_again(app, tmp_path):
@@ -592,6 +604,18 @@ def test_a_result_is_said_against_chance_in_a_sentence(app):
     assert said(0.0) == f"Worse than chance by {every}"
     assert said(0.5).startswith(
         "Better than chance by TextScore, ImageScore and GroupScore. Not distinguishable from"
+    )
+
+
+def test_what_no_metric_tells_from_chance_is_said_of_any_of_them():
+    """“Not distinguishable from chance by all five metrics” could be read as by some of them."""
+    few = Evaluation.of(np.array([[[1.0, 0.0], [0.0, 1.0]]]), None)
+    assert against_chance(few.metrics).startswith(
+        "Not distinguishable from chance by any of the five metrics. Each by"
+    )
+    two = dict(list(few.metrics.items())[:2])
+    assert against_chance(two).startswith(
+        "Not distinguishable from chance by TextScore or ImageScore. Each by"
     )
 
 

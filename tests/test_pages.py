@@ -617,6 +617,12 @@ def test_a_threshold_can_be_typed_beside_the_slider_and_both_and_the_address_fol
     assert any("selected (coverage" in m.value for m in test.markdown)
     fine(test.slider(key="tau").set_value(1.0).run())
     assert typed().value == 1.0
+    test = typed().set_value(99.0).run()
+    (said,) = [each.value for each in test.error]
+    assert said.startswith("The threshold τ takes a number from 0 up to ")
+    assert said.endswith("; 99 is not used, and τ is still 1.00.")
+    assert typed().value == test.slider(key="tau").value == 1.0
+    fine(typed().set_value(0.5).run())  # and is said once
     fine(test.selectbox(key="set").set_value("scenes/triples").run())
     assert typed().value == test.slider(key="tau").value
 

@@ -23,7 +23,7 @@ from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, Prior
 from core.exchange.layouts import latex_table
 from core.figures import alpha, group_html
 from core.figures.text import escape_markdown, metric_line
-from core.figures.tokens import TokenView
+from core.figures.tokens import TokenView, _gain_text
 from core.groups import GroupSet
 from core.metrics.groups import IMAGE_TO_TEXT, METRICS, TEXT_SCORE, TEXT_TO_IMAGE, headline_metrics
 from core.metrics.statistics import Clusters
@@ -271,8 +271,8 @@ def tokens_view(model: str, groups: GroupSet) -> None:
             st.markdown(f"**Caption {j + 1}**: {escape_markdown(caption)}")
             st.caption(
                 true_minus(
-                    f"log P(t | image {shown}) {view.seeing.mean():.3f} · log P(t) {view.blind.mean():.3f} · "
-                    f"debiased at alpha 1: {view.gain.mean():+.3f}"
+                    f"log P(t | image {shown}) {view.seeing.mean():z.3f} · log P(t) {view.blind.mean():z.3f} · "
+                    f"debiased at alpha 1: {_gain_text(view.gain.mean(), 3)}"
                 )
             )
             st.html(view.html())
@@ -296,7 +296,7 @@ def punctuation_note(views: Sequence[TokenView], model: str) -> str:
     learned = " (its training captions have no comma)" if model == CAPTIONER else ""
     return true_minus(
         "A comma or end far below zero with and without the image is unusual to the model whatever the picture"
-        f"{learned}. The image adds {gains.min():+.2f} to {gains.max():+.2f}."
+        f"{learned}. The image adds {_gain_text(gains.min())} to {_gain_text(gains.max())}."
     )
 
 

@@ -157,7 +157,8 @@ def against_chance(found: Mapping[str, Estimate], small: bool = False) -> str:
         by.setdefault(how, []).append(METRICS[name].label)
     kinds = [how for how in (_BETTER, _NEITHER, _WORSE) if how in by]
     alike = len(kinds) == 1
-    verdict = " ".join(f"{how} chance by {_every(by[how]) if alike else _and(by[how])}." for how in kinds)
+    which = {how: _every(by[how], how) if alike else _listed(by[how], how) for how in kinds}
+    verdict = " ".join(f"{how} chance by {which[how]}." for how in kinds)
     if alike and len(by[kinds[0]]) == 1:
         return verdict
     remark = "Each by its own 95 % interval, uncorrected."
@@ -170,14 +171,23 @@ _BETTER, _NEITHER, _WORSE = "Better than", "Not distinguishable from", "Worse th
 _COUNTS = {3: "three", 4: "four", 5: "five", 6: "six"}
 
 
-def _every(names: list[str]) -> str:
-    """`all five metrics`; names where they are few."""
-    return f"all {_COUNTS.get(len(names), len(names))} metrics" if len(names) > 2 else _and(names)
+def _every(names: list[str], how: str) -> str:
+    """`all five metrics`; names where they are few. Of what is not distinguishable `any of the five metrics`: “not by
+    all five” could be by some of them."""
+    if len(names) < 3:
+        return _listed(names, how)
+    each = "any of the" if how == _NEITHER else "all"
+    return f"{each} {_COUNTS.get(len(names), len(names))} metrics"
 
 
-def _and(names: list[str]) -> str:
+def _listed(names: list[str], how: str) -> str:
+    """As `_and`; with “or” after “not”."""
+    return _and(names, "or" if how == _NEITHER else "and")
+
+
+def _and(names: list[str], word: str = "and") -> str:
     """`TextScore, ImageScore and GroupMatch`."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def exact_differences_once(owner: str, digits: int = 1) -> str:

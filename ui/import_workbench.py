@@ -32,6 +32,7 @@ from ui.cached import cached_on
 from ui.images import image_tags
 from ui.loaders import load_groups
 from ui.metric_cards import table_or_mistakes
+from ui.page import show_error
 from ui.selection import benchmarks, page_button
 
 NONE = "(none)"
@@ -257,6 +258,7 @@ def name_form(now: ImportSession) -> None:
     assert staged is not None
     st.header("Give it a name", anchor=False)
     with st.form("register", border=True, enter_to_submit=False):  # a licence and a title come after the name
+        told = st.container()  # in sight: below the button it was off the screen
         left, right = st.columns(2)
         name = left.text_input("Name", placeholder="kitchen-pairs", help="The benchmark will be mine/NAME.")
         title = right.text_input("Title", placeholder="Kitchen pairs")
@@ -265,7 +267,12 @@ def name_form(now: ImportSession) -> None:
         agreed = not staged.fatal or st.checkbox(f"Leave out the groups with problems ({staged.fatal})")
         sent = st.form_submit_button("Add it to the benchmarks", type="primary", icon=":material/add:")
     if sent:
-        added = staged.add_benchmark(name, agreed, title=title, licence=licence, citation=citation)
+        try:
+            added = staged.add_benchmark(name, agreed, title=title, licence=licence, citation=citation)
+        except InputError as error:
+            with told:
+                show_error(error)
+            return
         st.session_state[_ADDED_FROM] = now.origin
         clear()
         clear_caches()

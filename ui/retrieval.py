@@ -213,7 +213,7 @@ def list_result(
     apart = sum(row.apart for row in rows)
     if apart:
         others = len(rows) - first
-        whose = "the other one" if others == apart == 1 else f"{apart} of the other {others}"
+        whose = _of_others(apart, others)
         whose = whose[0].upper() + whose[1:]
         said.append(f"**{whose} {'has' if apart == 1 else 'have'} every word, but {_apart_said(found)}.**")
     said.append(f"{right} of all {len(found)} pictures {'is' if right == 1 else 'are'} right.")
@@ -225,6 +225,16 @@ def list_result(
         levels = f"{_pct(precision)}\u00a0% (chance {_pct(chance)}\u00a0%{_ranked_alone(found, query, pool)})"
         said.append(f"Average precision of `{words}`: {levels}.")
     return " ".join([*said, beside]).rstrip()
+
+
+def _of_others(count: int, others: int) -> str:
+    """Which of the other pictures.
+
+    >>> _of_others(1, 1), _of_others(2, 2), _of_others(6, 6), _of_others(2, 6)
+    ('the other one', 'both others', 'all 6 others', '2 of the other 6')
+    """
+    every = {1: "the other one", 2: "both others"}.get(others, f"all {others} others")
+    return every if count == others else f"{count} of the other {others}"
 
 
 def _nothing_measured(found: RetrievalSubset, query: int, pool: str) -> list[str]:

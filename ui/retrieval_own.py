@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 from difflib import get_close_matches
 from typing import Any
 
@@ -203,7 +204,10 @@ def say_what_is_known(subset: RetrievalSubset, asked: RetrievalSubset, models: S
     unknown = unknown_words(models, text)
     if said + unknown:
         box, icon = (st.warning, "dictionary") if unknown else (st.info, "edit")
-        box(escape_markdown(" ".join(said + unknown)), icon=f":material/{icon}:")
+        # Above a phone's pictures, too, which have no marks: why they have none. Other notes come below them there.
+        is_unmarked = asked.phrases is None and asked.asked is None and not unknown
+        with st.container(key="nobody-knows") if is_unmarked else nullcontext():
+            box(escape_markdown(" ".join(said + unknown)), icon=f":material/{icon}:")
     return others
 
 

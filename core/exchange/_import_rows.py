@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from core.base.table_formats import Row, Table
+from core.base.text import counted
 from core.exchange._import_images import ImageFinder, ImageStore, RowError
 from core.exchange.columns import ColumnMapping
 
@@ -127,9 +128,7 @@ class RowReader:
                     made += [use(value) for value in values]
                 except RowError as wrong:
                     draft.is_whole = False
-                    made += [""] * len(
-                        values
-                    )  # so that the row's answer and the group's size are checked, too
+                    made += [""] * len(values)  # so that the row's answer and its size are checked, too
                     self._tell(row.number, column, wrong)
         draft.tags = self._tags(row)
         m, k = len(draft.images), len(draft.captions)
@@ -219,19 +218,13 @@ class RowReader:
         """Whether a group has images and captions enough, and not too many."""
         m, k = len(draft.images), len(draft.captions)
         few = (
-            f"the group has {k} caption{'s' * (k != 1)}"
-            if any(draft.captions)
-            else "a second caption is missing"
+            f"the group has {counted(k, 'caption')}" if any(draft.captions) else "a second caption is missing"
         )
+        more = f"the group has {m} images and {k} captions"
         faults = [
             (m < 1, "", "the group has no image", "add one"),
             (k < 2, draft.empty, few, "add another: a group needs at least two"),
-            (
-                m > k,
-                draft.empty,
-                f"the group has {m} images and {k} captions",
-                "add captions, or leave images out",
-            ),
+            (m > k, draft.empty, more, "add captions, or leave images out"),
             (
                 max(m, k) > _MAX_SIDE,
                 "",

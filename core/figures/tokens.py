@@ -81,11 +81,21 @@ def _word(token: str, seeing: float, blind: float) -> str:
     style = f"{_WORD};background:rgba({red},{green},{blue},{depth:.2f});border-bottom:3px solid {OUTCOME_COLOURS[kind]}"
     text = escape(token.strip()) or "␣"
     title = f"log P {seeing:z.2f} with the image, {blind:z.2f} without: {effect}"
-    change, both = f"{sign} {gain:+.2f}", f"{seeing:z.2f} | {blind:z.2f}"
+    change, both = f"{sign} {_gain_text(gain)}", f"{seeing:z.2f} | {blind:z.2f}"
     return (
         f'<li style="{style}" title="{_minus(title)}"><b>{text}</b><span style="{_NUMBER}">{_minus(change)}</span>'
         f'<span style="{_NUMBER};opacity:.8">{_minus(both)}</span></li>'
     )
+
+
+def _gain_text(gain: float, digits: int = 2) -> str:
+    """What the image adds, with its sign; zero, as it is printed, has none.
+
+    >>> _gain_text(0.5), _gain_text(-0.001), _gain_text(0.001)
+    ('+0.50', '0.00', '0.00')
+    """
+    text = f"{gain:+z.{digits}f}"
+    return text.removeprefix("+") if float(text) == 0 else text
 
 
 def _minus(numbers: str) -> str:
