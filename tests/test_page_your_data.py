@@ -741,6 +741,16 @@ def test_the_box_above_a_table_of_mistakes_counts_them_and_repeats_none(app, ope
     ]
 
 
+@pytest.mark.parametrize(("mark", "called"), [(",", "commas"), (";", "semicolons"), ("\t", "tabs")])
+def test_a_row_longer_than_its_header_is_told_with_the_separator_of_the_file(mark, called):
+    """A file between semicolons was told to put texts with commas in quotation marks, and had no list of mistakes."""
+    lines = ("group,image,caption,score", "a,0,0,0.5,x", "a,0,1,0.25")
+    faults = ScoreFault.of_file("x.csv", "\n".join(lines).replace(",", mark).encode())
+    assert [(each.row, each.what) for each in faults] == [(2, "the row has 5 cells, the header 4")]
+    assert faults[0].fix.startswith(f"put texts with {called} in quotation marks")
+    assert faults[0].fix.endswith("or add the name that the header lacks")
+
+
 def faulty_arrays() -> dict[str, bytes]:
     """An NPZ of scores and one of embeddings, each with several mistakes."""
     scores = np.tile(np.eye(2), (12, 1, 1))

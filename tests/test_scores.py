@@ -493,7 +493,16 @@ BAD_CSV = {
     ),
     "decimal commas without quotes": (
         CSV.replace("1.5", "1,5"),
-        "row 2 has 6 cells, the header 5; put texts with commas in quotation marks, and write decimal commas as points",
+        "row 2 has 6 cells, the header 5; put texts with commas in quotation marks, write decimal commas as points, or "
+        "add the name that the header lacks",
+    ),
+    "more cells than names, between semicolons": (
+        CSV.replace(",", ";").replace(";kind", "", 1),
+        "row 2 has 5 cells, the header 4; put texts with semicolons in quotation marks, or add the name that the",
+    ),
+    "more cells than names, between tabs": (
+        CSV.replace(",", "\t").replace("\tkind", "", 1),
+        "row 2 has 5 cells, the header 4; put texts with tabs in quotation marks, or add the name that the header",
     ),
     "missing last cell": (
         without(8),

@@ -192,6 +192,19 @@ def check_cells(path: Path | str, rows: int, columns: int) -> None:
 
 # --- CSV
 
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+
+
+def _separator(header: str) -> str:
+    """What stands between the cells of a table, by its first line."""
+    return max(_SEPARATORS, key=header.count)
+
+
+def _why_long(mark: str) -> str:
+    """What to do about a row with more cells than the header, whose separator is `mark`."""
+    points = ", write decimal commas as points" if mark == "," else ""
+    return f"put texts with {_SEPARATORS[mark]} in quotation marks{points}, or add the name that the header lacks"
+
 
 class _Csv(Table):
     """Cells between commas, semicolons or tabs, whichever the header has most of; read by Arrow."""
@@ -208,7 +221,7 @@ class _Csv(Table):
         """The names of the columns, what stands between cells, and the lines up to the header's last."""
         start = len(self._content) - len(self._content.lstrip())
         head = re.compile(rb"[^\r\n]*").match(self._content, start)[0]  # type: ignore[index]
-        mark = max(",;\t", key=head.decode().count)
+        mark = _separator(head.decode())
         lines = max(self._content.count(b"\n"), self._content.count(b"\r"))
         check(self.name, cells=lines + self._content.count(mark.encode()))
         reader = csv.reader(io.TextIOWrapper(io.BytesIO(self._content), "utf-8", newline=""), delimiter=mark)
@@ -286,9 +299,7 @@ class _Csv(Table):
         fault = f"has {counted(len(cells), 'cell')}, the header {len(self._header)}"
         if len(cells) < len(self._header):
             return Row(number, {}, fault, "complete it")
-        return Row(
-            number, {}, fault, "put texts with commas in quotation marks, and write decimal commas as points"
-        )
+        return Row(number, {}, fault, _why_long(self._mark))
 
     def _frame(self) -> pd.DataFrame:
         """Every cell as text."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.base.table_formats import _read_array, open_table, read_arrays
+from core.base.table_formats import _read_array, _separator, _why_long, open_table, read_arrays
 from core.base.text import counted
 from core.datasets._pair_names import _read_names
 from core.datasets._sample_logs import is_sample_log
@@ -83,9 +83,12 @@ def _without_long_rows(path: Path | str, content: bytes) -> tuple[pd.DataFrame, 
     """A CSV whose rows with more cells than its head are left out, these rows as faults, and their groups; the index is
     that of the whole file. Nothing of what cannot be read in spite of that."""
     rows: list[list[str]] = []
+    mark = ","
     if Path(path).suffix.lower() == ".csv":
         with suppress(ValueError, csv.Error):
-            rows = [row for row in csv.reader(StringIO(content.decode("utf-8-sig"), newline="")) if row]
+            text = content.decode("utf-8-sig")
+            mark = _separator(text.lstrip().partition("\n")[0])
+            rows = [row for row in csv.reader(StringIO(text, newline=""), delimiter=mark) if row]
     head = rows[0] if rows and len(rows[0]) > 1 else []  # a single name is no header of rows with more cells
     if not head:
         rows = []
@@ -94,12 +97,11 @@ def _without_long_rows(path: Path | str, content: bytes) -> tuple[pd.DataFrame, 
         if len(row) <= len(head):
             fitting[i] = [*row, *[""] * (len(head) - len(row))]
             continue
-        faults.append(ScoreFault(i + 2, "", f"the row has {len(row)} cells, the header {len(head)}", _LONG))
+        faults.append(
+            ScoreFault(i + 2, "", f"the row has {len(row)} cells, the header {len(head)}", _why_long(mark))
+        )
         torn |= {row[head.index("group")].strip()} if "group" in head else set()
     return pd.DataFrame([*fitting.values()], index=[*fitting], columns=head), faults, torn
-
-
-_LONG = "leave the extra cells out, or put a text with a comma into quotes"
 
 
 def _texts(table: pd.DataFrame) -> pd.DataFrame:
