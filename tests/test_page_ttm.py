@@ -1604,6 +1604,13 @@ def test_the_measured_figure_names_each_seed_s_end_and_that_another_machine_made
     )
 
 
+def test_of_what_was_measured_before_a_run_it_is_said_which_interval_it_has(app):
+    """Matching had 77.0–87.4, by caption, of the 82.7 % that had 77.9–86.8 here, without a word on which that is."""
+    said = "Interval before: over groups; the one to quote, by caption, is on Matching."
+    assert said in plain(app(TTM, set="scenes/attribute-swap"))
+    assert said not in plain(app(TTM, set="scenes/left-right"))  # whose groups share none
+
+
 def test_a_seed_of_several_sends_to_their_mean_and_the_mean_is_the_gain_to_quote(app, made):  # noqa: F811
     """A seed that was opened by itself was to be quoted as if it were the result."""
     said = plain(app(TTM, run=made.seeds[0]))

@@ -23,7 +23,7 @@ from core.ttm.records import _next_gain
 from core.ttm.run import AdaptationRun, TTMRun
 from core.ttm.seeds import summary
 from ui.export import chart
-from ui.formatting import exact_differences_once, rounding_note, true_minus
+from ui.formatting import by_shared, exact_differences_once, rounding_note, true_minus
 from ui.runs import KINDS, estimate_of
 from ui.ttm_shifts import measured_before, measured_runs, of_all
 
@@ -38,7 +38,7 @@ def section(store: RunStore, job: AdaptationRun, evaluation: Evaluation) -> None
     """
     runs = _measured(job, evaluation)
     if runs:
-        _of_selection(runs, *_before(job), job.groups, _shipped_end(job))
+        _of_selection(runs, *_before(job), job.groups, _shipped_end(job), _other_interval(evaluation))
     elif not any(
         run.status == "finished" and run.kind in KINDS and not run.is_example for run in store.list()
     ):
@@ -118,15 +118,25 @@ def _of_selection(
     groups: int,
     few: int | None,
     shipped: float | None = None,
+    interval: str = "",
 ) -> None:
     """Mean curves with one standard deviation over seeds, and what they come to, whatever the form now asks for.
 
     before : of those runs; groups : how many they are of. few : how many a run of fewer has, of which this is no
     promise: folded, and named as what it is. shipped : where the example ended, if it is of this set and model.
+    interval : what that before is, where Matching has another one.
     """
     place = st.expander(f"What came out with all {groups} groups, not {few}") if few else st.container()
     with place:
-        _figure_and_words(runs, before, groups, shipped)
+        _figure_and_words(runs, before, groups, shipped, interval)
+
+
+def _other_interval(evaluation: Evaluation) -> str:
+    """What the interval before is, where Matching shows the one to quote, by caption; "" where both are one."""
+    found = evaluation.metrics[GROUP_MATCH]
+    if found.clustered is None or not by_shared(found):
+        return ""
+    return f" Interval before: over groups; the one to quote, by {found.clustered.by}, is on Matching."
 
 
 def _shipped_end(job: AdaptationRun) -> float | None:
@@ -137,7 +147,11 @@ def _shipped_end(job: AdaptationRun) -> float | None:
 
 
 def _figure_and_words(
-    runs: Sequence[Sequence[Mapping[str, Any]]], before: Estimate, groups: int, shipped: float | None
+    runs: Sequence[Sequence[Mapping[str, Any]]],
+    before: Estimate,
+    groups: int,
+    shipped: float | None,
+    interval: str,
 ) -> None:
     values = np.array([[step["metrics"][GROUP_MATCH]["value"] for step in steps] for steps in runs])
     iterations = values.shape[1] - 1
@@ -156,7 +170,7 @@ def _figure_and_words(
             )
             st.markdown(true_minus(said))
         several = "Means over seeds, bands: one standard deviation. " if len(runs) > 1 else ""
-        read = f"The last iteration is the result; no label was used for training. {several}Dotted: chance."
+        read = f"The last iteration is the result; no label was used for training. {several}Dotted: chance.{interval}"
         st.caption(  # below both: beside the curves it was higher than they are
             "  \n".join(filter(None, (of_all(), read))),
             help=rounding_note([(before.value, float(values[:, -1].mean()))]) or None,
