@@ -258,19 +258,22 @@ def name_form(now: ImportSession) -> None:
     assert staged is not None
     st.header("Give it a name", anchor=False)
     with st.form("register", border=True, enter_to_submit=False):  # a licence and a title come after the name
-        told = st.container()  # in sight: below the button it was off the screen
         left, right = st.columns(2)
         name = left.text_input("Name", placeholder="kitchen-pairs", help="The benchmark will be mine/NAME.")
+        place = left.container()  # of what is wrong with the name: below the button it was off the screen
         title = right.text_input("Title", placeholder="Kitchen pairs")
         licence = left.text_input("Licence", placeholder="CC BY 4.0")
         citation = right.text_input("Cite as")
         agreed = not staged.fatal or st.checkbox(f"Leave out the groups with problems ({staged.fatal})")
+        rest = st.container()
         sent = st.form_submit_button("Add it to the benchmarks", type="primary", icon=":material/add:")
     if sent:
         try:
+            staged.check_addable(name)
+            place = rest
             added = staged.add_benchmark(name, agreed, title=title, licence=licence, citation=citation)
         except InputError as error:
-            with told:
+            with place:
                 show_error(error)
             return
         st.session_state[_ADDED_FROM] = now.origin
