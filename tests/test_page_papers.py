@@ -1168,8 +1168,8 @@ def test_below_a_papers_table_ours_begins_with_whether_it_says_the_same(app, tmp
     rest = len(both) - up - down
     assert raised + lower == len(both) == 49 and rest == 39
     here = f"Here, with small models on rendered scenes, GroupMatch rises in {up} of 49 measurements (a model on a set "
-    here += f"each) and falls in {down} by single 95 % intervals (not paired, not corrected: the value before lies "
-    here += f"outside the interval after). In the other {rest} the change is within it"
+    here += f"each) and falls in {down} by single 95 % intervals, not paired and not corrected; in the other {rest} it "
+    here += "does neither"
     assert said.startswith(f"{here}: GroupMatch rises most on scenes/left-right")  # the counts once
     assert "and falls most on scenes/attribute-swap" in said and "small models, trained here" in said
     alone = table_html.finding("world", record)  # on its own page
@@ -1320,8 +1320,8 @@ def test_what_is_marked_is_said_once_below_the_figure(app):
         "Test-Time Matching",
         "Table 1",
         "**Here, with small models on rendered scenes, GroupMatch rises in 6 of 49 measurements (a model on a set "
-        "each) and falls in 4 by single 95 % intervals (not paired, not corrected: the value before lies outside the "
-        "interval after). In the other 39 the change is within it** ([below ↓](#ours-here)).",
+        "each) and falls in 4 by single 95 % intervals, not paired and not corrected; in the other 39 it does "
+        "neither** ([below ↓](#ours-here)).",
     ),
     (
         "Language priors",
@@ -1704,13 +1704,13 @@ def test_which_claims_are_the_same_different_and_open_stands_in_sight_of_every_p
             assert all(" " in each for each in names) and len(set(names)) == len(names)
         if name == "Test-Time Matching":  # as the records say
             assert (
-                "are above it by GroupMatch. **Here:** clearly on 1 of 3 sets, 2 cannot be told.\n- **The paper:** One"
+                "are above it by GroupMatch. **Here:** clearly on 1 of 3 sets, 2 cannot be told.\n- **The paper:** "
                 in said
             )
             assert (
                 "- **The paper:** TTM gains on every 2×2 set, with every model. **Here:** in 2 of the 20 "
-                "measurements of 2×2 groups it falls by single 95 % intervals; 4 rise, 14 cannot be told.\n"
-                in said
+                "measurements of 2×2 groups it falls by single 95 % intervals; 4 rise, 14 cannot be told; corrected "
+                "for 20, 2 rise and 1 falls.\n" in said
             )
             assert (
                 "**Here:** in 1 of the 20 measurements of groups of one image it falls by single 95 % intervals; 1 "
@@ -1718,7 +1718,7 @@ def test_which_claims_are_the_same_different_and_open_stands_in_sight_of_every_p
             )
             assert (
                 "without groups, too. **Here:** with CLIP, in 1 of the 5 2×2 sets it falls by single 95 % "
-                "intervals; none rises, 4 cannot be told.\n" in said
+                "intervals; none rises, 4 cannot be told; corrected for 5, none does.\n" in said
             )
             assert (
                 "- **The paper:** A constant or rising threshold gains nothing. **Here:** CLIP on left-right gains "

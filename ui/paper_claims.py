@@ -208,7 +208,7 @@ def _first_found(found: str) -> str:
     told = re.search(r"Here, with small models on rendered scenes, (.+?)(?:\. |\.?\*\*)", plain)
     if told is None:
         return ""
-    said = re.sub(r" \([^)]*\)|, which [^,]*,", "", told[1])
+    said = re.sub(r" \([^)]*\)|, which [^,]*,|, not paired and not corrected; .+", "", told[1])
     return f"Here {escape_markdown(said)}." if len(said) <= _TWO_LINES else ""
 
 
@@ -283,12 +283,13 @@ def _short(claim: Mapping[str, Any]) -> str:
     if held := re.search(r"below chance on (\d+) of \d+ sets; on (\d+) of these", decided):
         return f"clearly on {held[2]} of {held[1]} sets{_untold(int(held[1]) - int(held[2]))}."
     if moved := re.search(
-        r"^Of (\d+) (such measurements|sets) (\d+) rises? and (\d+) falls? by single 95 % intervals(?: \((.+?)\))?",
+        r"^Of (\d+) (such measurements|sets) (\d+) rises? and (\d+) falls? by single 95 % intervals(?: \((.+?)\))?"
+        r"; (corrected .+?)\.",
         decided,
     ):
-        of, what, rise, fall, model = moved.groups()
+        of, what, rise, fall, model, corrected = moved.groups()
         named = _such_measurements(claim) if what.startswith("such") else "2×2 sets"
-        return f"{f'with {model}, ' if model else ''}{_clear(int(of), named, int(rise), int(fall))}."
+        return f"{f'with {model}, ' if model else ''}{_clear(int(of), named, int(rise), int(fall))}; {corrected}."
     if won := re.search(r"^Clearly higher on (\d+) of (\d+) sets, clearly lower on 0,", decided):
         return f"clearly on {won[1]} of {won[2]} sets{_untold(int(won[2]) - int(won[1]))}."
     if decided.startswith("Not measured"):

@@ -7,9 +7,10 @@ claim without such a figure is open, and says what it would take. Claims of Cola
 `cola_verdict`.
 
 The rule, the same for all: test-time matching changes a value where the value before is outside of the 95 % interval
-after, neither paired nor corrected, by the function that counts the lines of the headline on the page; of two values,
-or a value and its chance level, the difference is clear where the intervals have nothing in common. A claim about
-several sets is the same here where all of them are clear, different where one is clearly the other way, and else open.
+after, by the function that counts the lines of the headline on the page; a claim is decided by those changes alone that
+are left with intervals corrected for as many measurements as it is about (Bonferroni). Of two values, or a value and
+its chance level, the difference is clear where the intervals have nothing in common. A claim about several sets is the
+same here where all of them are clear, different where one is clearly the other way, and else open.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ EARLY = "builtin/clip-early"
 PLAUSIBLE = ("replace", "swap", "add")  # their false captions read as well as the true ones
 GLOBAL = "variant=global threshold_mode=relative tau_first=0.5 tau_last=0.0"
 RULE = (
-    "A model rises or falls where the value before is outside the 95 % interval after: single intervals, not paired "
-    "and not corrected for their number. "
+    "A model rises or falls where the value before is outside the 95 % interval after; a claim on many measurements is "
+    "judged by intervals that are corrected for their number (Bonferroni), not paired, as only sums are stored. "
     "Two values, or a value and chance, differ clearly where the intervals do not overlap. "
     "A claim holds here where it is clear on every set; of a claim that something helps little, every interval has the "
     "chance level in it. It does not hold where one set is clearly the other way. Else it cannot be told yet."
@@ -67,13 +68,15 @@ class Value(NamedTuple):
 
 
 class Gain(NamedTuple):
-    """A difference in points with its 95 % interval; `side` says whether it is clear."""
+    """A difference in points with its 95 % interval; `side` says whether it is clear, `proven` whether it still is once
+    it is corrected for all that its claim looks at."""
 
     what: str
     difference: float
     low: float
     high: float
     side: int
+    proven: int
 
 
 class Claim(NamedTuple):
@@ -143,18 +146,42 @@ def over_seeds(what: str, gains: Sequence[float], side: int | None = None) -> Ga
     mean, n = float(np.mean(gains)), len(gains)
     reach = float(scipy.special.stdtrit(n - 1, 0.975) * np.std(gains, ddof=1) / np.sqrt(n))
     clear = int(mean - reach > 0) - int(mean + reach < 0)
-    return Gain(what, mean, mean - reach, mean + reach, clear if side is None else side)
+    clear = clear if side is None else side
+    return Gain(what, mean, mean - reach, mean + reach, clear, clear)
 
 
 def gain(
-    model: str, set_name: str, setting: str = "preset", metric: str = GROUP_MATCH, what: str = ""
+    model: str,
+    set_name: str,
+    setting: str = "preset",
+    metric: str = GROUP_MATCH,
+    what: str = "",
+    looks: int = 1,
 ) -> Gain:
-    """What test-time matching gains, clear by the rule of the page's headline."""
+    """What test-time matching gains, clear by the rule of the page's headline. looks : measurements of its claim."""
     before, after = _ends("ttm", model, set_name, setting, metric)
     gains = [end.value - before.value for end in after]
-    low, high = (float(np.mean([getattr(end, name) for end in after])) for name in ("low", "high"))
-    side = _clear_side(before.value, low, high)
-    return over_seeds(what or f"{named(model)} on {set_name}", gains, side)
+    side, proven = (
+        _clear_side(before.value, *np.mean([ends(end) for end in after], axis=0))
+        for ends in (lambda end: (end.low, end.high), lambda end: _corrected(end, set_name, metric, looks))
+    )
+    return over_seeds(what or f"{named(model)} on {set_name}", gains, side)._replace(proven=proven)
+
+
+def _corrected(end: Value, set_name: str, metric: str, looks: int) -> tuple[float, float]:
+    """The interval of a value, in percent, corrected for so many looks: Clopper and Pearson's where it is a share of
+    groups, else the stored one, of resamples, as much wider as a normal one would be."""
+    level = 1 - 0.05 / looks
+    if metric in (GROUP_MATCH, GROUP_SCORE):
+        n = _groups_of(set_name)
+        found = scipy.stats.binomtest(round(end.value * n / 100), n).proportion_ci(level)
+        return 100 * found.low, 100 * found.high
+    wider = float(scipy.stats.norm.ppf((1 + level) / 2) / scipy.stats.norm.ppf(0.975))
+    return end.value - (end.value - end.low) * wider, end.value + (end.high - end.value) * wider
+
+
+def _groups_of(set_name: str) -> int:
+    return next(int(row["groups"]) for row in _adapted_rows() if row["benchmark"] == f"scenes/{set_name}")
 
 
 def named(model: str) -> str:
@@ -193,10 +220,16 @@ def simplematch() -> tuple[list[int], str, list[Value | Gain]]:
     return sides, said, [before, match_before]
 
 
+def _gains(sets: Sequence[str]) -> list[Gain]:
+    looks = len(ADAPTED) * len(sets)
+    return [gain(model, name, looks=looks) for model in ADAPTED for name in sets]
+
+
 def gains_on(sets: Sequence[str]) -> tuple[list[int], str, list[Value | Gain]]:
-    found = [gain(model, name) for model in ADAPTED for name in sets]
-    sides = [each.side for each in found]
-    said = f"Of {len(found)} such measurements {_counted_sides(sides)}."
+    found = _gains(sets)
+    sides = [each.proven for each in found]
+    single = _counted_sides([each.side for each in found])
+    said = f"Of {len(found)} such measurements {single}; {_counted_proven(found)}."
     ordered = sorted(found, key=lambda each: each.difference)
     extremes = [ordered[-1], ordered[0]]
     return sides, f"{said} The most and the least, GroupMatch:", extremes
@@ -215,10 +248,11 @@ def gains_on_one_image() -> tuple[list[int], str, list[Value | Gain]]:
 def _kinds_of_lines() -> list[dict[str, Any]]:
     """The lines of the headline by the claim that they are about, with their rises and falls: what the page says
     of how its counts fit together."""
-    kinds = (("2×2 groups", gains_on(SQUARE)[0]), ("groups of one image", gains_on(ONE_IMAGE)[0]))
+    kinds = (("2×2 groups", _gains(SQUARE)), ("groups of one image", _gains(ONE_IMAGE)))
+    found = [(of, [each.side for each in gains]) for of, gains in kinds]
     return [
         {"of": of, "lines": len(sides), "rises": sides.count(1), "falls": sides.count(-1)}
-        for of, sides in (*kinds, ("", _sides_of_the_rest()))
+        for of, sides in (*found, ("", _sides_of_the_rest()))
     ]
 
 
@@ -277,6 +311,15 @@ def _counted_sides(sides: Sequence[int]) -> str:
     return f"{risen} {rise} and {fallen} {fall} by single 95 % intervals"
 
 
+def _counted_proven(found: Sequence[Gain]) -> str:
+    """`corrected for 20, 2 rise and 1 falls`: what is left of them, which decides the claim."""
+    risen, fallen = ([each.proven for each in found].count(side) for side in (1, -1))
+    if not (risen or fallen):
+        return f"corrected for {len(found)}, none does"
+    rise, fall = "rises" if risen == 1 else "rise", "falls" if fallen == 1 else "fall"
+    return f"corrected for {len(found)}, {risen or 'none'} {rise} and {fallen or 'none'} {fall}"
+
+
 def global_beats_group_score() -> tuple[list[int], str, list[Value | Gain]]:
     pairs = [
         (value(CLIP, f"{name}@global", GLOBAL_MATCH, ""), value(CLIP, name, GROUP_SCORE, ""))
@@ -292,10 +335,11 @@ def global_beats_group_score() -> tuple[list[int], str, list[Value | Gain]]:
 
 
 def global_ttm() -> tuple[list[int], str, list[Value | Gain]]:
-    found = [gain(CLIP, f"{name}@global", GLOBAL, GLOBAL_MATCH, name) for name in SQUARE]
-    sides = [each.side for each in found]
+    found = [gain(CLIP, f"{name}@global", GLOBAL, GLOBAL_MATCH, name, looks=len(SQUARE)) for name in SQUARE]
+    sides = [each.proven for each in found]
     ordered = sorted(found, key=lambda each: each.difference)
-    said = f"Of {counted(len(found), 'set')} {_counted_sides(sides)} (CLIP)."
+    single = _counted_sides([each.side for each in found])
+    said = f"Of {counted(len(found), 'set')} {single} (CLIP); {_counted_proven(found)}."
     return sides, f"{said} The most and the least:", [ordered[-1], ordered[0]]
 
 
@@ -308,10 +352,10 @@ def oracle() -> tuple[list[int], str, list[Value | Gain]]:
 
 def other_schedules() -> tuple[list[int], str, list[Value | Gain]]:
     found = [
-        gain(CLIP, "left-right", f"schedule={name}", what=f"{name} threshold")
+        gain(CLIP, "left-right", f"schedule={name}", what=f"{name} threshold", looks=2)
         for name in ("constant", "ascending")
     ]
-    return [-each.side for each in found], "CLIP on left-right gains with both, GroupMatch:", found
+    return [-each.proven for each in found], "CLIP on left-right gains with both, GroupMatch:", found
 
 
 def decay() -> tuple[list[int], str, list[Value | Gain]]:
@@ -331,8 +375,8 @@ def decay() -> tuple[list[int], str, list[Value | Gain]]:
 
 
 def few_iterations() -> tuple[list[int], str, list[Value | Gain]]:
-    found = [gain(CLIP, "left-right", f"iterations={n}", what=f"{n} iterations") for n in (3, 5)]
-    return [each.side for each in found], "CLIP on left-right, GroupMatch:", found
+    found = [gain(CLIP, "left-right", f"iterations={n}", what=f"{n} iterations", looks=2) for n in (3, 5)]
+    return [each.proven for each in found], "CLIP on left-right, GroupMatch:", found
 
 
 def beyond_people() -> tuple[list[int], str, list[Value | Gain]]:
@@ -379,7 +423,8 @@ def tuned_gain(sets: Sequence[str], said: str) -> tuple[list[int], str, list[Val
         row = of_alpha(name, "from validation")
         difference, low, high = (float(row[key]) for key in ("gain", "gain_low", "gain_high"))
         clear = float(row["p_value"]) * len(sets) < 0.05
-        found.append(Gain(name, difference, low, high, int(np.sign(difference)) * clear))
+        side = int(np.sign(difference)) * clear
+        found.append(Gain(name, difference, low, high, side, side))
     sides = [each.side for each in found]
     return sides, said if any(sides) else said.replace(":", "; no gain is proven after correction:"), found
 
@@ -419,7 +464,8 @@ def few_null_images() -> tuple[list[int], str, list[Value | Gain]]:
     freedom = parts.sum() ** 2 / (parts**2 / (draws - 1)).sum()
     reach = float(scipy.special.stdtrit(freedom, 0.975) * np.sqrt(parts.sum()))
     side = int(n1 - n2 - reach > 0) - int(n1 - n2 + reach < 0)
-    found = Gain("three noise minus three training images", n1 - n2, n1 - n2 - reach, n1 - n2 + reach, side)
+    ends = (n1 - n2, n1 - n2 - reach, n1 - n2 + reach)
+    found = Gain("three noise minus three training images", *ends, side, side)
     untold = "" if side else "; not to be told apart"
     return [side], f"TextScore on swap with the best alpha, five draws{untold}:", [found]
 
@@ -429,7 +475,7 @@ def on_training_pairs() -> tuple[list[int], str, list[Value | Gain]]:
     for row in document("alpha_trainset")["rows"]:
         one = row["gain"]
         clear = int(one["low"] > 0) - int(one["high"] < 0)
-        found.append(Gain(f"{row['size']} pairs", one["difference"], one["low"], one["high"], clear))
+        found.append(Gain(f"{row['size']} pairs", one["difference"], one["low"], one["high"], clear, clear))
     sides = [each.side for each in found]
     untold = "" if any(sides) else "; no number of pairs tells a gain from none"
     return sides, f"R@1 on training pairs, the best alpha minus alpha 0{untold}:", [found[0], found[-1]]
@@ -521,7 +567,11 @@ def record() -> dict[str, Any]:
 def _written(claim: Claim) -> dict[str, Any]:
     sides, said, found = claim.measure()
     figures = [
-        {name: round(part, 4) if isinstance(part, float) else part for name, part in each._asdict().items()}
+        {
+            name: round(part, 4) if isinstance(part, float) else part
+            for name, part in each._asdict().items()
+            if name != "proven"
+        }
         for each in found
     ]
     return {

@@ -341,13 +341,13 @@ def _side(row: _Change) -> int:
 
 
 def _clear_counts(found: list[_Change]) -> str:
-    """`rises in 6 of 49 measurements (a model on a set each) and falls in 4 by single 95 % intervals (...). In the
-    other 39 the change is within it`: what ships are sums, of which no paired test can be made; so the rule is said."""
+    """`rises in 6 of 49 measurements (a model on a set each) and falls in 4 by single 95 % intervals, not paired and
+    not corrected; in the other 39 it does neither`: what ships are sums, of which no paired test can be made."""
     risen, sunk = (sum(_side(row) == side for row in found) for side in (1, -1))
     return (
         f"rises in {risen or 'none'} of {len(found)} measurements (a model on a set each) and falls in "
-        f"{sunk or 'none'} by single 95 % intervals (not paired, not corrected: the value before lies outside the "
-        f"interval after). In the other {len(found) - risen - sunk} the change is within it"
+        f"{sunk or 'none'} by single 95 % intervals, not paired and not corrected; in the other "
+        f"{len(found) - risen - sunk} it does neither"
     )
 
 
