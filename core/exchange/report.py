@@ -189,7 +189,25 @@ def _conclusions(pairs: Sequence[_Pair], seeds: Sequence[SeedResult], adapted: b
         else:
             tests = sum(len(each.tests) for each in pairs)
             told += [_ahead_told(pair, name, found, tests) for name, found in main.items()]
+            told += _others_told(pair, main, tests)
     return told + _sentences(_changes_told(changed))
+
+
+def _others_told(pair: _Pair, main: Mapping[str, Comparison], tests: int) -> list[str]:
+    """Where a main metric cannot tell a pair apart, which others do, a sentence per side, as the page on comparisons
+    has it; [] where none does. tests : of the report."""
+    if all(found._ahead for found in main.values()):
+        return []
+    second, first = pair.names
+    told = []
+    for ahead, side, other in ((1, second, first), (-1, first, second)):
+        found = [n for n in pair.tests if n not in main and pair.metrics[n]._ahead == ahead]
+        if found:
+            labels = ", ".join(METRICS[name].label for name in found)
+            told.append(
+                f"Corrected for {tests} comparisons of this page, {side} is ahead of {other} in {labels}."
+            )
+    return told
 
 
 def _sentences(told: Sequence[tuple[str, str]]) -> list[str]:
