@@ -5,6 +5,7 @@ import json
 import re
 import runpy
 import shlex
+import zipfile
 from html import unescape
 
 import numpy as np
@@ -1163,6 +1164,20 @@ def test_a_second_file_that_cannot_be_read_is_said_in_its_place_and_the_rest_of_
     test = open_page(COMPARE, set=uploaded(tmp_path, "a.csv", with_right({0}), groups))
     test = test.file_uploader(key="other_file").upload("b.csv", b"a,b\n1,2\n").run()
     assert len(test.error) == 1 and test.metric and button(test, "Compare a.csv with a model")
+
+
+def test_images_with_captions_as_a_second_file_are_told_where_they_belong(open_page, tmp_path):
+    """“manifest.csv has no column 'score'; add it” was said of a zip of pictures."""
+    groups = load(SET, "test").select(range(5))
+    test = open_page(COMPARE, set=uploaded(tmp_path, "a.csv", with_right({0}), groups))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("manifest.csv", "image_0,image_1,caption_0,caption_1\n1.png,2.png,a dog,a cat\n")
+        archive.writestr("1.png", b"x")
+    test = test.file_uploader(key="other_file").upload("mine.zip", packed.getvalue()).run()
+    assert [each.value.replace("\\", "") for each in test.error] == [
+        "mine.zip looks like images and captions, not scores: Your data has a place for them."
+    ]
 
 
 def test_beside_a_comparison_the_upload_says_what_a_file_holds_and_one_that_cannot_be_read_changes_nothing(

@@ -27,7 +27,15 @@ from core.datasets.score_files import (
     read_tags,
 )
 from core.debiasing.priors import Prior
-from core.exchange.file_kinds import _EMBEDDINGS, _PRIOR, _SCORES, _is_tags, _kind_of_file
+from core.exchange.file_kinds import (
+    _EMBEDDINGS,
+    _PRIOR,
+    _SCORES,
+    _is_set_of_images,
+    _is_tags,
+    _kind_of_file,
+    _looks_like_images,
+)
 from core.exchange.score_columns import _unchosen_match
 from core.exchange.uploads import PRIOR, TAGS, Upload, UploadStore
 from core.figures.text import escape_markdown
@@ -116,7 +124,15 @@ def new_upload(key: str, only_embeddings: bool = False) -> str | None:
     )
     if file is None or st.session_state.get("stored_upload") == file.file_id:
         return None
-    entry = store_file(file.name, file.getvalue(), only_embeddings)
+    try:
+        entry = store_file(file.name, file.getvalue(), only_embeddings)
+    except InputError as error:
+        if _is_set_of_images(file.name, file.getvalue()):  # else its manifest was told to take scores
+            place = (
+                "Your data has a place for them" if not public_mode.is_public() else "they are not taken here"
+            )
+            raise InputError(f"{_looks_like_images(file.name)}, not scores: {place}.") from error
+        raise
     st.session_state["stored_upload"] = file.file_id
     return entry
 
