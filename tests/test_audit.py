@@ -24,6 +24,7 @@ from core.cli._audit import audit as audit_command
 from core.datasets.embeddings import RowImage
 from core.datasets.sugarcrepe import SUBSETS
 from core.groups import BytesImage, FileImage, Group, GroupSet
+from core.metrics.statistics import Clusters
 
 NOUNS = "cat dog cup tree lamp ball bird book fish door shoe boat".split()  # noqa: SIM905
 VERBS = ("left of", "above", "near", "behind")
@@ -528,6 +529,28 @@ def test_groups_of_copied_images_contradict_each_other_and_are_not_independent()
     assert found["contradictions"].verdict == found["images"].verdict == _rules.FAULT
     assert set(found["images"].evidence) <= {g.id for g in (*groups[:10], *twice)}
     assert audit.independent == Audit.of(groups).independent
+
+
+@pytest.mark.parametrize("kind", ["star", "chain", "copies"])
+def test_groups_that_all_hang_together_by_an_image_are_not_called_independent(kind):
+    """Such a set was “sound”: “no two of the 30 groups share an image”, as names that tie more than half together were
+    taken for places in a group; and `evaluate` said that all share one."""
+    rng = np.random.default_rng(3)
+    pictures = [picture(rng) for _ in range(61)]
+
+    def pair(i):
+        if kind == "chain":
+            return pictures[i], pictures[i + 1]
+        first = pictures[60] if kind == "star" else BytesImage(pictures[60].data)
+        return first, pictures[i]
+
+    groups = [Group(f"{i}", pair(i), (f"a cat {i}", f"a dog {i}"), (0, 1)) for i in range(30)]
+    audit = Audit.of(GroupSet("mine/set", tuple(groups)))
+    found = {f.key: f for f in audit.findings}["shared"]
+    assert audit.independent == 1 and found.verdict == _rules.LIMIT
+    assert found.says.startswith("30 of 30 groups share an image with another one")
+    of_rows = [replace(g, images=tuple(RowImage(f"{j}") for j in "AB")) for g in groups]
+    assert Clusters.of_groups(GroupSet("mine/rows", tuple(of_rows))) is None  # names that only count them
 
 
 def test_a_set_that_is_too_small_or_tells_nobody_apart_is_caught():

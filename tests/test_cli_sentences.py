@@ -20,7 +20,9 @@ from core.cli._alpha_text import _gain
 from core.cli._output import ProgressPrinter, format_differences
 from core.cola.forgetting import cost_table
 from core.datasets.embeddings import read_embeddings
+from core.datasets.score_faults import ScoreFault
 from core.datasets.score_files import read_scores, write_scores
+from core.exchange.fetch import _download_keys
 from core.metrics.paired import _WHY_ALL, _WHY_MAIN
 from core.metrics.statistics import Comparison, compare
 from core.runs import engine
@@ -1000,3 +1002,24 @@ def test_evaluate_says_of_images_and_captions_that_they_are_a_set_and_which_comm
         f"{path} looks like images and captions, without a column of scores; "
         f"`crossmatch add {path} --name NAME` adds it as a set."
     )
+
+
+def test_fetch_names_what_can_be_fetched_where_it_knows_nothing_of_that_name():
+    """Its list began with twelve built-in sets, of which it says that there is nothing to download."""
+    with pytest.raises(InputError, match="Unknown benchmark 'nope'; known: ") as error:
+        _download_keys("nope")
+    listed = str(error.value).partition("known: ")[2].removesuffix(" ….").split(", ")
+    assert len(listed) > 5 and not [name for name in listed if name.startswith(("scenes/", "mine/"))]
+    assert "nothing to download" not in str(error.value) and _download_keys(listed[0])
+
+
+def test_a_header_of_scores_that_lacks_a_name_is_no_set_of_images(tmp_path):
+    """Without the word `match` in its header a file of scores was to be added as images and captions."""
+    file = tmp_path / "ragged.csv"
+    rows = [f"{g},{i},{j},{-1.5 - (i != j)},{int(i == j)}" for g in range(3) for i in (0, 1) for j in (0, 1)]
+    file.write_text("group,image,caption,score\n" + "\n".join(rows))
+    said = str(CliRunner().invoke(app, ["evaluate", str(file)]).exception)
+    assert "looks like images" not in said and "mistakes" not in said
+    assert "5 cells, the header 4" in said and "add the name that the header lacks" in said
+    (fault,) = ScoreFault.of_file(file, file.read_bytes())
+    assert (fault.row, fault.what) == (1, "the header has 4 names, every row 5 cells")

@@ -175,7 +175,7 @@ def test_intervals_by_cluster_cover_where_few_clusters_hold_most_groups_or_most_
 def test_a_cluster_that_holds_much_of_the_groups_is_named_beside_the_interval():
     right, labels = answers(40, 100), np.r_[np.zeros(57, int), np.arange(1, 44)]
     found = estimate(right, 50.0, clusters=clusters(labels))
-    said = " (57 % of the groups share one image, so that little can be told)"
+    said = " (57 % of the groups hang together by image, so that little can be told)"
     assert found.interval.endswith(said) and found.clustered.dominated == said
     assert Estimate.of_record(found.record()).interval == found.interval
     older = {k: v for k, v in found.record()["clustered"].items() if k != "largest"}  # written before
@@ -185,7 +185,7 @@ def test_a_cluster_that_holds_much_of_the_groups_is_named_beside_the_interval():
     record = {"metrics": {"text_score": found.record(), "group_match": other.record()}}
     printed = format_metrics(record)  # each line of the table ended with it
     assert printed.count("so that little can be told") == 1
-    assert printed.splitlines()[3] == "57 % of the groups share one image, so that little can be told."
+    assert printed.splitlines()[3] == "57 % of the groups hang together by image, so that little can be told."
     assert all(line.endswith("]") for line in printed.splitlines()[1:3])
     assert estimate(right, 50.0, clusters=clusters(np.arange(100) // 2)).clustered.dominated == ""
 

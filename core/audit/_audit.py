@@ -451,11 +451,21 @@ def _with_names(groups: GroupSet, names: _Names) -> GroupSet:
     )
 
 
+class _SeenImage(RowImage):
+    """An image under the name of all that look like it. Unlike one of which only a row's name is known, it is the same
+    where the name is, however many groups have it."""
+
+    _is_row = False
+
+
 def _in_one_form(groups: GroupSet, names: _Names) -> GroupSet:
     """The set with names for its images, and captions by their words: what is nearly the same counts as the same."""
-    found = _with_names(groups, names)
-    texts = [tuple(" ".join(words_of(c)) or c for c in g.captions) for g in groups]
-    return replace(found, groups=tuple(replace(g, captions=t) for g, t in zip(found, texts, strict=True)))
+    made = []
+    for group, found in zip(groups, names, strict=True):
+        kind = RowImage if all(getattr(image, "_is_row", False) for image in group.images) else _SeenImage
+        texts = tuple(" ".join(words_of(c)) or c for c in group.captions)
+        made.append(replace(group, images=tuple(map(kind, found)), captions=texts))
+    return replace(groups, groups=tuple(made))
 
 
 def _captions(path: Path) -> list[str]:

@@ -101,6 +101,10 @@ def _without_long_rows(path: Path | str, content: bytes) -> tuple[pd.DataFrame, 
             ScoreFault(i + 2, "", f"the row has {len(row)} cells, the header {len(head)}", _why_long(mark))
         )
         torn |= {row[head.index("group")].strip()} if "group" in head else set()
+    widths = {len(row) for row in rows[1:]}
+    if len(faults) > 1 and not fitting and len(widths) == 1:  # the header alone is at fault
+        what = f"the header has {len(head)} names, every row {widths.pop()} cells"
+        faults = [ScoreFault(1, "", what, "add the name that the header lacks")]
     return pd.DataFrame([*fitting.values()], index=[*fitting], columns=head), faults, torn
 
 

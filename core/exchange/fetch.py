@@ -14,6 +14,9 @@ from core.datasets.downloads import Progress, fetch, next_step, sources
 _ABOUT = ("README.md", "LICENSE*", "license*")  # beside the data of a set of the hub: whose it is, its terms
 
 
+_HERE = ("scenes", "mine")  # families of which nothing has to be fetched
+
+
 def _download_keys(name: str) -> list[str]:
     """The manifest's keys for a benchmark (`sugarcrepe/swap_obj`), a family (`aro`), or a key itself (`aro/vg`).
 
@@ -28,9 +31,10 @@ def _download_keys(name: str) -> list[str]:
     family = [key for key in sources() if key == name or key.partition("/")[0] == name]
     if family:
         return family
-    if name.partition("/")[0] in ("scenes", "mine"):
+    if name.partition("/")[0] in _HERE:
         raise InputError(f"{name} is already available; there is nothing to download.")
-    raise unknown_name("benchmark", name, [*sources(), *datasets.names(None)])
+    known = [n for n in (*sources(), *datasets.names(None)) if n.partition("/")[0] not in _HERE]
+    raise unknown_name("benchmark", name, known)
 
 
 def fetch_benchmark(name: str, folder: Path | None = None, progress: Progress | None = None) -> list[Path]:

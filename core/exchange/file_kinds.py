@@ -103,7 +103,8 @@ def _repeats_images(table: Table, names: Mapping[str, str]) -> bool:
     """Whether an image has a row for each of several captions, as one with scores does and one with its caption does
     not; of a table without a row nothing speaks against it."""
     seen: dict[tuple[str, str], str] = {}
-    rows = [*islice(table.rows(), _ROWS)]
+    # A row with other cells than the header, which alone may be at fault, says nothing of them.
+    rows = [row for row in islice(table.rows(), _ROWS) if not row.fault]
     if not rows:
         return True
     for row in rows:

@@ -481,7 +481,7 @@ def _cell(found: Estimate | None) -> str:
         return "<td>–</td>"
     tied = f", {found.ties} tied" if found.ties else ""
     return (
-        f"<td><b>{_pct(found.value, 2)}</b> [{_pct(found.low, 2)}, {_pct(found.high, 2)}]"
+        f"<td><span><b>{_pct(found.value, 2)}</b> [{_pct(found.low, 2)}, {_pct(found.high, 2)}]</span>"
         f'<br><span class="quiet">chance {_pct(found.chance)}{tied}</span></td>'
     )
 

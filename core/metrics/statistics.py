@@ -91,7 +91,7 @@ class Clusters:
         Images of which a file has only names count as in `of_image_names`.
         """
         keys = [[image.key for image in g.images] for g in groups]
-        named = all(hasattr(image, "_is_row") for g in groups for image in g.images)
+        named = all(getattr(image, "_is_row", False) for g in groups for image in g.images)
         by_image = cls.of_image_names(keys) if named else cls._sharing("image", keys)
         together = cls.joined(by_image, cls.of_captions([g.captions for g in groups]))
         return by_image if together is not None and together.largest > len(groups) / 2 else together
@@ -209,14 +209,14 @@ class _Clustered(NamedTuple):
 
     @property
     def dominated(self) -> str:
-        """` (57 % of the groups share one image, so that little can be told)`; empty where so many do not."""
+        """` (57 % of the groups hang together by image, so that little can be told)`; empty where so many do not."""
         return _dominated(self.largest, self.by)
 
 
 def _dominated(largest: float | None, by: str) -> str:
     if largest is None or largest <= _TELLING:
         return ""
-    return f" ({largest:.0f} % of the groups share one {by}, so that little can be told)"
+    return f" ({largest:.0f} % of the groups hang together by {by}, so that little can be told)"
 
 
 class Estimate(NamedTuple):
