@@ -68,6 +68,12 @@ def _text_scores() -> dict[tuple[str, str], _TextScore]:
     }
 
 
+def _is_of_one_image(line: Mapping[str, Any]) -> bool:
+    """Whether a line of the built-in world is of a set whose groups have one image, where all metrics are one."""
+    name = line["line"].partition(",")[0]
+    return any(of == name and found.images == 1 for (of, _), found in _text_scores().items())
+
+
 def _compared_here() -> dict[str, tuple[_TextScore, ...]]:
     """Built-in set -> what the model that sees no image, ITC and the generative score reach there."""
     found = _text_scores()

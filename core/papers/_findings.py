@@ -65,8 +65,10 @@ def _findings(key: str, plan: Mapping[str, Any] | None, beside: str = "") -> lis
         alone = _of_the_scores() if beside == _beside._ARO else _NOTHING
         found = [alone, _OF_A_CAPTIONER[key](plan, beside in _OF_THE_PRIOR)]
     else:
+        if beside in _OF_ONE_IMAGE:
+            plan = {**plan, "lines": list(filter(_beside._is_of_one_image, plan["lines"]))}
         parts = dict.fromkeys(cell["part"] for line in plan["lines"] for cell in line["cells"])
-        each = [_gains(plan, part, beside in _OF_GAINS) for part in parts]
+        each = [_gains(plan, part, beside) for part in parts]
         verdict = next((e.verdict for e in each), "")
         found = [
             _Finding(verdict, " ".join([e.text for e in each[:1]] + [e.whole for e in each[1:]]).strip())
@@ -111,6 +113,7 @@ def _agrees(same: int, of: int, in_part: str) -> str:
 # Tables whose claim is what is measured here, too: that test-time matching raises a metric, that Cola's own adapters
 # come out highest, that removing the prior helps.
 _OF_GAINS = ("ttm/1", "ttm/2", "ttm/6", "ttm/7", "ttm/8")
+_OF_ONE_IMAGE = ("ttm/6", "ttm/7")  # of the former, those that print one number of groups of one image
 _OF_ADAPTERS = ("cola/1", "cola/2a", "cola/3", "cola/4", "cola/10")
 _OF_THE_PRIOR = ("vgpt/3a", "vgpt/4", "vgpt/7", "vgpt/8", "vgpt/10", "vgpt/11")
 
@@ -286,9 +289,9 @@ def _standing(length: int, epochs: int, part: str) -> _Standing | None:
     return f"{first}{others}.", before[0], chance, best, best if of_paper else ""
 
 
-def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
-    """In how many measurements test-time matching raises its metric, and where most. agrees : begin with whether that
-    is what the paper's table says."""
+def _gains(plan: Mapping[str, Any], part: str, beside: str) -> _Finding:
+    """In how many measurements test-time matching raises its metric, and where most. beside : as of `finding`."""
+    agrees = beside in _OF_GAINS
     found = list(_before_and_after(plan, part))
     if not found:
         return _NOTHING
@@ -304,7 +307,7 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
     lower = sum(row[3] < row[2] for row in found)
     in_part = f"it rises in {len(raised)} of {counted(len(found), 'measurement')} and falls in {lower}"
     if within:  # these counts alone: with the others beside them, readers could not make the numbers meet
-        in_part = f"{metric} {_clear_counts(found)}"
+        in_part = f"{metric} {_clear_counts(found, _ON_ONE_IMAGE if beside in _OF_ONE_IMAGE else _ON_A_SET)}"
     most, least = (pick(found, key=lambda row: row[3] - row[2]) for pick in (max, min))
     best, worst = (f"{_said(row[0])}: {_from_to(row)}" for row in (most, least))
     verdict = _agrees(len(raised), len(found), in_part) if agrees else ""
@@ -340,12 +343,16 @@ def _side(row: _Change) -> int:
     return _shipped_results._clear_side(row[2], row[4], row[5])
 
 
-def _clear_counts(found: list[_Change]) -> str:
+_ON_A_SET = "a model on a set each"
+_ON_ONE_IMAGE = "a model each on a set with one image a group, where GroupScore is the same"
+
+
+def _clear_counts(found: list[_Change], each: str = _ON_A_SET) -> str:
     """`rises in 6 of 49 measurements (a model on a set each) and falls in 4 by single 95 % intervals, not paired and
     not corrected; in the other 39 it does neither`: what ships are sums, of which no paired test can be made."""
     risen, sunk = (sum(_side(row) == side for row in found) for side in (1, -1))
     return (
-        f"rises in {risen or 'none'} of {len(found)} measurements (a model on a set each) and falls in "
+        f"rises in {risen or 'none'} of {len(found)} measurements ({each}) and falls in "
         f"{sunk or 'none'} by single 95 % intervals, not paired and not corrected; in the other "
         f"{len(found) - risen - sunk} it does neither"
     )
