@@ -135,7 +135,9 @@ def test_below_a_table_of_groups_of_one_image_those_measurements_alone_are_count
         "not corrected; in the other 18 it does neither: GroupMatch rises most on scenes/relations-1x4, "
     )
     assert "left-right" not in told
-    assert "rises in 6 of 49 measurements (a model on a set each)" in table_html.finding("world", record, "ttm/8")
+    assert "rises in 6 of 49 measurements (a model on a set each)" in table_html.finding(
+        "world", record, "ttm/8"
+    )
 
 
 def test_a_claim_on_many_measurements_is_refuted_by_none_that_luck_may_explain():

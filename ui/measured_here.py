@@ -70,10 +70,16 @@ def _record(key: str, finished: tuple[str, ...], _store: RunStore) -> dict[str, 
 
 
 @st.cache_data(show_spinner=False)
-def lines_here(key: str, _store: RunStore) -> list[dict[str, Any]]:
+def lines_here(key: str, of_one_image: bool, _store: RunStore) -> list[dict[str, Any]]:
     """The first lines of a table of the built-in world with what ships of them, the same for every visitor: those of
-    SimpleMatch, whose numbers stand in the others, left out."""
-    lines = record_here(_store, key)["lines"][:_FIRST_LINES]
+    SimpleMatch, whose numbers stand in the others, left out. of_one_image : those of the first model on groups of one
+    image, for a paper's table of such groups: GroupScore of several images rises by its metric alone there."""
+    lines = record_here(_store, key)["lines"]
+    if of_one_image:
+        model = lines[0]["line"].partition(", ")[2]
+        lines = [x for x in lines if table_html._is_of_one_image(x) and x["line"].endswith(f", {model}")]
+    else:
+        lines = lines[:_FIRST_LINES]
     nobodys = dict.fromkeys(("yours", "yours_std"))
     return [
         {"line": each["line"], "cells": [{**cell, **nobodys} for cell in each["cells"]]}
@@ -124,4 +130,4 @@ def figure_numbers(store: RunStore, record: dict[str, Any]) -> Any:
         return plots.papers_data(table_html._with_ours(record, record_here(store, keys[-1])["lines"]))
     if not keys or table.startswith("cola/"):
         return plots.papers_data(record)
-    return plots.papers_data(record, lines_here(keys[-1], store))
+    return plots.papers_data(record, lines_here(keys[-1], table in table_html._OF_ONE_IMAGE, store))

@@ -39,8 +39,9 @@ _FEW_LINES, _FEW_LESS = 8, 3
 _FEW = 4  # results that lie on one line and can still be told apart
 _RANDOM, _HUMAN = "random, chance", "human"  # lines of a table that are no model
 # Pixels. On a laptop's screen of 768 a table's figure has `_ROWS` for its rows, where these are many and of one column
-# `_MANY_ROWS`; below the least their names touch, or marks of several columns. At the most a name has two lines.
-_ROWS, _MANY_ROWS, _LEAST, _LEAST_SEVERAL, _MOST = 264, 336, 17, 20, 30
+# `_MANY_ROWS`; below the least their names touch, or marks of several columns. A name has two lines where its row has
+# room for them: on rows of 30 pixels four names read as one block.
+_ROWS, _MANY_ROWS, _LEAST, _LEAST_SEVERAL, _MOST, _TWO_LINES = 264, 336, 17, 20, 30, 36
 _LONG_NAME = 30  # letters: on a phone, a longer name would leave little to the figure
 _ABOVE, _BELOW, _APART = (
     30,
@@ -257,7 +258,7 @@ def papers_figure(data: PapersData, highest: bool = False, least: float = 0) -> 
     y = np.arange(len(data.lines), dtype=float)
     is_mixed = any(line.startswith(_HERE) for line in data.lines)
     on_one_line = data.is_one_sided and data.has_few
-    row = max(_row_height(data, on_one_line), least)
+    row = max(_row_height(data, on_one_line, _MOST if least else _most(data)), least)
     apart = bool(least) and len(data.results) > 1  # a phone is so narrow that marks of a row would overlap
     on_one_line, spread = on_one_line and not apart, _SPREAD if apart else 0.32
     if on_one_line and data.methods and data.has_numbers:
@@ -293,7 +294,7 @@ def papers_figure(data: PapersData, highest: bool = False, least: float = 0) -> 
     if is_mixed:
         first = next(i for i, line in enumerate(data.lines) if line.startswith(_HERE))
         figure.add_hline(y=first - 0.5, line={"color": _CHANCE, "width": 1})
-    _laid_out(figure, data, row, two_lines=row >= _MOST and not least)
+    _laid_out(figure, data, row, two_lines=row >= _TWO_LINES and not least)
     return _on_phone(figure) if least else figure
 
 
@@ -318,7 +319,12 @@ def _chance_said(data: PapersData) -> str:
     return f"Upright lines: chance, {'; '.join(levels)}." if levels else ""
 
 
-def _row_height(data: PapersData, on_one_line: bool) -> float:
+def _most(data: PapersData) -> int:
+    """Pixels of a line of the table at the most: room for a name in two lines where one is long."""
+    return _TWO_LINES if any(len(line) > _LONG_NAME for line in data.lines) else _MOST
+
+
+def _row_height(data: PapersData, on_one_line: bool, most: int) -> float:
     """Pixels of a line of the table: as many as leave all of them, with legend and axis, on a laptop's screen; more
     where yours stand below the paper's, or many beside each other."""
     if not on_one_line:
@@ -326,7 +332,7 @@ def _row_height(data: PapersData, on_one_line: bool) -> float:
     lines = max(len(data.lines), 1)
     is_one = sum(not name.startswith(_BESIDE) for name in data.results) == 1
     least = min(_LEAST, _MANY_ROWS / lines) if is_one else _LEAST_SEVERAL
-    return float(np.clip(_ROWS / lines, least, _MOST))
+    return float(np.clip(_ROWS / lines, least, most))
 
 
 def _name_highest(figure: go.Figure, data: PapersData, values: np.ndarray, at: np.ndarray) -> None:

@@ -16,7 +16,9 @@ from core.datasets.paper_results import UNITS, reference
 from core.figures.text import _method_and_metric, label_and_meaning
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.papers._beside import _OUR_NOTES as _OUR_NOTES
+from core.papers._beside import _is_of_one_image as _is_of_one_image
 from core.papers._beside import _with_ours as _with_ours
+from core.papers._findings import _OF_ONE_IMAGE as _OF_ONE_IMAGE
 from core.papers._findings import _about as _about
 from core.papers._findings import _Finding as _Finding
 from core.papers._findings import _findings as _findings
