@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -138,6 +139,43 @@ def test_below_a_table_of_groups_of_one_image_those_measurements_alone_are_count
     assert "rises in 6 of 49 measurements (a model on a set each)" in table_html.finding(
         "world", record, "ttm/8"
     )
+
+
+def test_what_is_measured_once_says_so_first_and_what_is_measured_on_more_sets_is_judged_by_all():
+    """“Three iterations already gain” rested on one set and one model, in small text alone. Recounted from the rows."""
+    said = {claim["says"]: claim for claim in paper_claims.record()["claims"]}
+    adapted, alpha = (pd.read_csv(assets() / f"results/{name}.csv") for name in ("ttm_ablations", "alpha"))
+    once = {
+        "Three or five iterations already gain.": "iterations=3",
+        "A constant or a rising threshold gains nothing.": "schedule=constant",
+        "A falling threshold gains more than a constant or a rising one.": "schedule=ascending",
+    }
+    for says, setting in once.items():
+        rows = adapted[adapted.setting == setting]
+        assert {*zip(rows.benchmark, rows.model, strict=True)} == {("scenes/left-right", "builtin/clip")}
+        assert said[says]["decided_by"].startswith("On left-right with CLIP, the only one measured: ")
+    oracle = said["Training on right matchings only would lift it much further."]
+    sets = adapted[(adapted.kind == "ttm") & (adapted.setting == "oracle=1")].benchmark.unique()
+    assert sorted(f"scenes/{each['what']}" for each in oracle["figures"]) == sorted(sets) and len(sets) == 4
+    assert oracle["verdict"] == "same" and min(each["low"] for each in oracle["figures"]) > 0
+    whole = alpha[(alpha.model == "builtin/blip-caption") & (alpha.prior == "gaussian")]
+    whole = whole[whole.metric == "text_score"].set_index("benchmark")
+    kept, removed = (whole[whole.setting == f"alpha {n}"] for n in (0, 1))
+    lower, clear = (removed.value < kept.value).sum(), (removed.high < kept.low).sum()
+    assert (len(kept), lower, clear) == (7, 7, 2)
+    fixed = said["Alpha = 1 helps even without validation."]
+    assert "is lower with alpha 1 on all 7 sets measured, clearly on 2." in fixed["decided_by"]
+    assert fixed["verdict"] == "different"
+
+
+def test_the_brackets_of_a_gain_say_that_they_are_over_seeds():
+    """“Falls” is judged by the interval over groups, and the bracket beside it is another one."""
+    record = paper_claims.record()
+    assert "outside the 95 % interval after, which is over groups" in record["rule"]
+    assert "The brackets beside its gain are another interval, over seeds" in record["rule"]
+    for claim in record["claims"]:
+        if claim["source"].startswith("TTM") and any("difference" in each for each in claim["figures"]):
+            assert re.search(r"over (four )?seeds[:,]$", claim["decided_by"])
 
 
 def test_a_claim_on_many_measurements_is_refuted_by_none_that_luck_may_explain():
