@@ -437,13 +437,21 @@ def tuned_gain(sets: Sequence[str], said: str) -> tuple[list[int], str, list[Val
     return sides, said if any(sides) else said.replace(":", "; no gain is proven after correction:"), found
 
 
-def fixed_alpha() -> tuple[list[int], str, list[Value | Gain]]:
-    known = {row["benchmark"] for row in rows("alpha")}
-    pairs = {
-        name: [_value(of_alpha(name, f"alpha {n}"), f"alpha {n}") for n in (0, 1)]
-        for name in (*SQUARE, *ONE_IMAGE)
-        if f"scenes/{name}" in known
+def _prior_kept_and_removed() -> dict[str, list[Value]]:
+    """Of `measured.jsonl`, as below the paper's table: every set on which the captioner was measured with the prior of
+    noise images, and its TextScore with alpha 0 and 1."""
+    lines = map(json.loads, (RESULTS / "measured.jsonl").read_text(encoding="utf-8").splitlines())
+    found = {
+        line["run"]["benchmark"].removeprefix("scenes/"): line["record"]["alpha"][TEXT_SCORE]
+        for line in lines
+        if line["run"]["model"] == CAPTIONER and line["run"]["measure"]["prior"] == "gaussian"
+        if TEXT_SCORE in line["record"].get("alpha", {})
     }
+    return {name: [_value(of[f"alpha_{n}"], f"alpha {n}") for n in (0, 1)] for name, of in found.items()}
+
+
+def fixed_alpha() -> tuple[list[int], str, list[Value | Gain]]:
+    pairs = _prior_kept_and_removed()
     sides = [removed.side(kept) for kept, removed in pairs.values()]
     lower = sum(removed.value < kept.value for kept, removed in pairs.values())
     on = f"{'all' if lower == len(pairs) else f'{lower} of the'} {len(pairs)} sets measured"
