@@ -43,9 +43,8 @@ _PHONE = 356  # pixels: the table on a phone of 390
 _WHOLE = "tau-whole"  # in the session: whether the slider reaches margins far above the others
 _START = "tau-at-the-start"  # in the session: where the slider stands until somebody moves it
 _TYPED = "tau-typed"  # in the session: the field beside the slider
-_REFUSED = (
-    "tau-refused"  # in the session, for one run of the page: what was typed into it beyond the slider's ends
-)
+# In the session, for one run of the page: what was typed into it beyond the slider's ends.
+_REFUSED = "tau-refused"
 _GROUPS, _METRIC = 64, 98  # its columns, of a metric at least
 _LETTER = 8  # pixels of a head
 MARGINS, BY_TAG = "Margins, and what a threshold selects", "By tag"

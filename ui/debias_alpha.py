@@ -158,18 +158,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     figure = _curve_figure(study, metric)
     with drawn:
         _curve_section(study, figure, alpha, metric, others)
-        said, levels, more = _drawn(study, metric, others)
-        flat = _why_flat(study, [metric, *others])
-        start, is_above = _curve_at_zero(study, metric)
-        if on_phone() and not is_above:  # no room for what is not needed
-            seen, tip = [said], [start, levels, flat, more]
-        elif start:
-            seen, tip = [said, start], [levels, flat * on_phone(), more]
-        else:
-            seen, tip = [said, levels], [flat * on_phone(), more]
-        st.container(key="alpha-key").caption(_sentences(seen), help=_sentences(tip))
-        if flat and not on_phone():
-            st.container(key="alpha-flat").caption(unbroken(flat))
+        _below_figure(study, metric, others)
     why = _why_no_gain(study, metric)
     if on_phone() and why:
         notes.caption(unbroken(why))
@@ -206,6 +195,22 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         note=f"Vertical line: α = {_alpha_text(alpha)}. log P(t): {inputs.prior.line}. Strip below: where "
         f"{METRICS[metric].label} is highest. Shaded: its 95 % band.",
     )
+
+
+def _below_figure(study: AlphaStudy, metric: str, others: Sequence[str]) -> None:
+    """How the figure is read, and in a tip what there is no room for. others : as in `_curve_section`."""
+    said, levels, more = _drawn(study, metric, others)
+    flat = _why_flat(study, [metric, *others])
+    start, is_above = _curve_at_zero(study, metric)
+    if on_phone() and not is_above:  # no room for what is not needed
+        seen, tip = [said], [start, levels, flat, more]
+    elif on_phone():
+        seen, tip = [said, start], [levels, flat, more]
+    else:
+        seen, tip = ([said, start], [levels, more]) if start else ([said, levels], [more])
+    st.container(key="alpha-key").caption(_sentences(seen), help=_sentences(tip))
+    if flat and not on_phone():
+        st.container(key="alpha-flat").caption(unbroken(flat))
 
 
 def _sentences(lines: Sequence[str]) -> str:

@@ -126,12 +126,12 @@ def new_upload(key: str, only_embeddings: bool = False) -> str | None:
         return None
     try:
         entry = store_file(file.name, file.getvalue(), only_embeddings)
-    except InputError as error:
+    except InputError:
         if _is_set_of_images(file.name, file.getvalue()):  # else its manifest was told to take scores
             place = (
                 "Your data has a place for them" if not public_mode.is_public() else "they are not taken here"
             )
-            raise InputError(f"{_looks_like_images(file.name)}, not scores: {place}.") from error
+            raise InputError(f"{_looks_like_images(file.name)}, not scores: {place}.") from None
         raise
     st.session_state["stored_upload"] = file.file_id
     return entry
