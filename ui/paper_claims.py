@@ -43,8 +43,8 @@ _IN_SHORT = {
     "After SimpleMatch, in groups of several pictures, GroupScore is what GroupMatch was before.": (
         "SimpleMatch lifts GroupScore to GroupMatch in groups of k pictures and k captions"
     ),
-    "Training on right matchings only would lift it much further.": (
-        "training on right matchings only gains far more"
+    "Training on right matchings only would lift it further.": (
+        "training on right matchings only gains more"
     ),
     "Three or five iterations already gain.": "TTM gains within three or five iterations",
     "Test-time matching raises GroupMatch for every model and every set of 2×2 groups.": (
@@ -280,8 +280,8 @@ def _both_parts(claim: Mapping[str, Any]) -> str:
 def _short(claim: Mapping[str, Any]) -> str:
     """What is found here in a sentence; where the claim is on many sets, on how many."""
     decided = str(claim.get("decided_by"))
-    if held := re.search(r"below chance on (\d+) of \d+ sets; on (\d+) of these", decided):
-        return f"clearly on {held[2]} of {held[1]} sets{_untold(int(held[1]) - int(held[2]))}."
+    if held := re.search(r"below chance in (\d+) of \d+ measurements .*?; in (\d+) of these", decided):
+        return f"clearly in {held[2]} of {held[1]} measurements{_untold(int(held[1]) - int(held[2]))}."
     if moved := re.search(
         r"^Of (\d+) (such measurements|sets) (\d+) rises? and (\d+) falls? by single 95 % intervals(?: \((.+?)\))?"
         r"; (corrected .+?)\.",
@@ -290,8 +290,15 @@ def _short(claim: Mapping[str, Any]) -> str:
         of, what, rise, fall, model, corrected = moved.groups()
         named = _such_measurements(claim) if what.startswith("such") else "2×2 sets"
         return f"{f'with {model}, ' if model else ''}{_clear(int(of), named, int(rise), int(fall))}; {corrected}."
-    if won := re.search(r"^Clearly higher on (\d+) of (\d+) sets, clearly lower on 0,", decided):
-        return f"clearly on {won[1]} of {won[2]} sets{_untold(int(won[2]) - int(won[1]))}."
+    if won := re.search(
+        r"^Clearly higher in (\d+) of (\d+) measurements .*?, clearly lower in (\d+),", decided
+    ):
+        higher, of, lower = map(int, won.groups())
+        return f"in {lower} of {of} measurements it is clearly lower; {higher} higher{_untold(of - higher - lower)}."
+    if further := re.search(
+        r"clearly on (\d+) of the (\d+) sets measured, corrected for .*? cannot be told", decided
+    ):
+        return f"clearly on {further[1]} of {further[2]} sets, {int(further[2]) - int(further[1])} cannot be told."
     if decided.startswith("Not measured"):
         return "not measured."
     points = " points" if "figures" not in claim and "difference" in claim else ""

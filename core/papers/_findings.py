@@ -112,7 +112,7 @@ def _agrees(same: int, of: int, in_part: str) -> str:
 
 # Tables whose claim is what is measured here, too: that test-time matching raises a metric, that Cola's own adapters
 # come out highest, that removing the prior helps.
-_OF_GAINS = ("ttm/1", "ttm/2", "ttm/6", "ttm/7", "ttm/8")
+_OF_GAINS = ("ttm/1", "ttm/2", "ttm/6", "ttm/7", "ttm/8", "ttm/9")
 _OF_ONE_IMAGE = ("ttm/6", "ttm/7")  # of the former, those that print one number of groups of one image
 _OF_ADAPTERS = ("cola/1", "cola/2a", "cola/3", "cola/4", "cola/10")
 _OF_THE_PRIOR = ("vgpt/3a", "vgpt/4", "vgpt/7", "vgpt/8", "vgpt/10", "vgpt/11")
@@ -312,9 +312,9 @@ def _gains(plan: Mapping[str, Any], part: str, beside: str) -> _Finding:
     best, worst = (f"{_said(row[0])}: {_from_to(row)}" for row in (most, least))
     verdict = _agrees(len(raised), len(found), in_part) if agrees else ""
     if agrees and raised and lower:  # the counts are in the verdict
-        return _Finding(verdict, f"{metric} rises most on {best}, and falls most on {worst}. {_OTHERS}")
+        return _Finding(verdict, f"{metric} goes up most on {best}, and down most on {worst}. {_OTHERS}")
     if len(within) > 1 or (within and lower):
-        most_of = f"It rises most on {best}" + (f", and falls most on {worst}" if lower else "")
+        most_of = f"It goes up most on {best}" + (f", and down most on {worst}" if lower else "")
         return _Finding(verdict, f"with test-time matching {metric} {_clear_counts(found)}. {most_of}.")
     every = "with every model that it trains" if all(row[6] for row in found) else _in_all(plan, len(found))
     text = f"test-time matching raises {metric} {every if len(raised) == len(found) else f'in {few}'}"
