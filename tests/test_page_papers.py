@@ -1730,8 +1730,7 @@ def test_which_claims_are_the_same_different_and_open_stands_in_sight_of_every_p
         if name == "Test-Time Matching":  # as the records say
             assert (
                 "are above it by GroupMatch. **Here:** clearly in 2 of 9 measurements, 7 cannot be told.\n- **The "
-                "paper:** "
-                in said
+                "paper:** " in said
             )
             assert (
                 "- **The paper:** TTM gains on every 2×2 set, with every model. **Here:** in 2 of the 20 "

@@ -356,7 +356,7 @@ def _counted_proven(found: Sequence[Gain]) -> str:
 def global_beats_group_score() -> tuple[list[int], str, list[Value | Gain]]:
     """Where assigning everything to everything needs no pairs through the model, which BLIP's ITM would need."""
     pairs = {
-        (model, name): (found, value(model, name, GROUP_SCORE, "GroupScore"))
+        (model, name): (found, value(model, f"{name}@global", GROUP_SCORE, "GroupScore"))
         for name in SQUARE
         for model, found in measured(f"{name}@global", GLOBAL_MATCH)
     }
@@ -364,8 +364,7 @@ def global_beats_group_score() -> tuple[list[int], str, list[Value | Gain]]:
     sides = [first.side(second, looks) for first, second in pairs.values()]
     least = min(pairs, key=lambda pair: pairs[pair][0].value - pairs[pair][1].value)
     said = f"Clearly higher in {sides.count(1)} of {looks} measurements (a model on a set each), clearly lower in "
-    said += f"{sides.count(-1)}, not to be told apart in {sides.count(0)}; corrected for {looks}. The assignment is of "
-    said += "those groups whose captions differ, GroupScore of all. Lowest against it, "
+    said += f"{sides.count(-1)}, not to be told apart in {sides.count(0)}; corrected for {looks}. Lowest against it, "
     first, second = pairs[least]
     said += f"{named(least[0])} on {least[1]}:"
     return sides, said, [first._replace(what="assignment"), second]

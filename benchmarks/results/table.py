@@ -18,6 +18,7 @@ from benchmarks.results.ledger import section
 from core.datasets import load, names
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
+from core.metrics.groups import GROUP_SCORE
 from core.scenes.sets import FLAT, SETS
 from core.scoring.cache import ScoreCache
 from core.scoring.load import lazy_scorer, scorer_names
@@ -53,13 +54,13 @@ def measure() -> list[Row]:
 
 
 def measured(scorer: Any, groups: GroupSet) -> list[Row]:
-    """All metrics of one scorer on one set; of a flattened one those without groups."""
+    """All metrics of one scorer on one set; of a flattened one those without groups, and GroupScore beside them."""
     found = score_groups(scorer, groups, ScoreCache())
     wide = score_all(scorer, groups, ScoreCache()) if groups.name in FLAT else None
     tags = tags_frame([g.tags for g in groups])
     whole = Evaluation.of(found, groups.truth, groups.ids, tags=tags, global_scores=wide)
     if wide is not None:
-        own = {name: e for name, e in whole.metrics.items() if name not in whole.outcomes}
+        own = {n: e for n, e in whole.metrics.items() if n not in whole.outcomes or n == GROUP_SCORE}
         return rows_of(whole, "all", own)
     parts = {PARTS[value]: part for value, part in whole.slices("unseen")["unseen"].items()}
     return [row for part, e in {"all": whole, **parts}.items() for row in rows_of(e, part, e.metrics)]
