@@ -166,12 +166,17 @@ def what_happens(run: ttm_form.PlannedRun, seconds: float | None) -> str:
     """One sentence for who has never started one: what a run does, and how long that takes; Markdown."""
     job = run.job
     times, groups = "once" if job.total == 1 else f"{job.total} times", counted(run.groups, "group")
+    trains = (
+        "trains two linear maps, which fit this file alone,"
+        if job.embeddings
+        else "trains a copy of the model"
+    )
     if isinstance(job, SimpleMatchRun):
-        what = f"trains a copy of the model on its own matchings of {groups}"
+        what = f"{trains} on its own matchings of {groups}"
     elif job.oracle:
-        what = f"trains a copy of the model on those of {groups} that it matches correctly, {times}"
+        what = f"{trains} on those of {groups} that it matches correctly, {times}"
     else:
-        what = f"matches {groups} and trains a copy of the model on the matchings it is surest of, {times}"
+        what = f"matches {groups} and {trains} on the matchings it is surest of, {times}"
     takes = "" if seconds is None else f"; it takes **{_span(seconds)}**"
     return f"A run {what}{takes}. It continues when you close this page."
 

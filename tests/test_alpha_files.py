@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from core import cli
 from core.base.errors import InputError
-from core.cli._alpha_text import _helps
+from core.cli._alpha_text import _helps, _spread
 from core.datasets.retrieval_files import RetrievalFile
 from core.datasets.score_files import read_prior, read_scores
 from core.debiasing.priors import Prior
@@ -705,6 +705,11 @@ def test_the_held_out_value_has_that_of_alpha_0_on_the_same_halves_beside_it_as_
     assert (f"{held['alpha_0']['mean']:.1f}", f"{held['value']['mean']:.1f}") == (zero, best)
     table = pd.read_csv(out / "metrics.csv").query("metric == 'text_score'").set_index("chosen")
     assert table.loc["held out, alpha 0", "value"] == pytest.approx(held["alpha_0"]["mean"])
+
+
+def test_a_held_out_value_of_an_exact_half_is_rounded_as_in_the_headline():
+    """The headline said 44.3 and the table below it 44.2, of 44.25."""
+    assert _spread({"mean": 44.25, "std": 5.0}, 1) == "44.3 ± 5.0"
 
 
 def test_the_text_of_a_retrieval_set_names_the_tag_that_its_images_have(tmp_path):

@@ -1451,7 +1451,7 @@ def test_on_a_phone_what_papers_claim_is_three_lists_closed_below_their_counts(v
     fold.wait_for()
     settle(page)
     claim = page.get_by_text("A constant or rising threshold gains nothing.")
-    assert fold.inner_text().strip() == "✗ 2 do not hold here" and not claim.is_visible()
+    assert fold.inner_text().strip() == "✗ 3 do not hold here" and not claim.is_visible()
     (said,) = page.evaluate(BOXES, ".st-key-claims-named p")
     first = page.evaluate(BOXES, ".st-key-claims-below > *")[0]
     assert said["bottom"] + 4 < first["top"]  # the sentence touched the green rule below it
@@ -1463,7 +1463,7 @@ def test_on_a_phone_what_papers_claim_is_three_lists_closed_below_their_counts(v
     assert page.locator(".st-key-claims-different li strong").first.inner_text() == "The paper:"
     page.set_viewport_size({"width": 1100, "height": 768})
     assert not fold.is_visible() and claim.is_visible()
-    assert page.get_by_text("✓ 3 hold here").last.is_visible()
+    assert page.get_by_text("✓ 2 hold here").last.is_visible()
 
 
 def test_on_a_phone_the_links_of_the_evidence_to_how_lines_are_counted_are_high_enough_for_a_thumb(visit):

@@ -444,6 +444,10 @@ def test_of_400_uploaded_groups_none_is_left_out_after_a_benchmark_of_300(app):
     test.get("file_uploader")[0].upload("many.npz", data.getvalue())
     fine(test.run())
     assert "induced matchings of **400** groups" in text(test)
+    # "trains a copy of the model" was said of a file that has none
+    assert "trains two linear maps, which fit this file alone, on its own matchings of 400 groups" in plain(
+        test
+    )
 
 
 def test_a_run_takes_the_groups_with_the_selected_tags(app, started):

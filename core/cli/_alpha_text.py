@@ -214,7 +214,7 @@ def _holm_line(record: Mapping[str, Any]) -> list[str]:
 
 
 def _spread(e: Mapping[str, float], digits: int) -> str:
-    return f"{e['mean']:.{digits}f} ± {e['std']:.{digits}f}"
+    return f"{_pct(e['mean'], digits)} ± {_pct(e['std'], digits)}"  # an exact half as in the headline
 
 
 def format_recall(record: Mapping[str, Any]) -> str:
