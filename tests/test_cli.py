@@ -161,6 +161,7 @@ def test_no_runs_yet_is_an_empty_list():
         (["list", "metricz"], "did you mean 'metrics'"),
         (["list", "scenes/left-right"], "write `crossmatch list benchmarks scenes/left-right`"),
         (["evalute"], "did you mean 'evaluate'"),
+        (["ttm", "scenes/left-right", "--limit", "40"], "has no option --limit; did you mean --groups?"),
         (["ttm", "--benchmark", "scenes/left-right", "--schedule", "liner"], "linear"),
         (["ttm", "--benchmark", "scenes/left-right", "--preset", "bultin"], "did you mean 'builtin'"),
         (["ttm"], "exactly one of --benchmark NAME or --embeddings FILE"),

@@ -20,6 +20,8 @@ from core.cli._files import _is_file_and_no_benchmark
 _UsageError: Any = typer.BadParameter.__base__  # of Typer's own copy of Click, which has no public name
 
 
+# What other tools call an option: spelling alone took `--limit` for `--split`.
+_ELSEWHERE = {"--limit": "--groups", "--max-samples": "--groups", "--num-samples": "--groups"}
 _TAKE_FILES = {"results", "files", "a"}  # arguments of commands that take such files without an option
 
 
@@ -72,7 +74,8 @@ def _sentence(error: Any, called: str, command: Any) -> str:
                 f"{called} takes files of scores or embeddings by themselves; leave {error.option_name} out."
             )
         known = [each for parameter in command.params for each in parameter.opts if each.startswith("--")]
-        near = get_close_matches(error.option_name, known, 1, 0.7)
+        meant = [each for each in known if each == _ELSEWHERE.get(error.option_name)]
+        near = meant or get_close_matches(error.option_name, known, 1, 0.7)
         hint = f"did you mean {near[0]}?" if near else f"`{called[1:-1]} --help` lists what it has."
         return f"{called} has no option {error.option_name}; {hint}"
     if kind == "BadOptionUsage":
